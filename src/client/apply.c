@@ -108,18 +108,21 @@ static void apply_cancel(struct apply *a, const char *text)
     apply_finish(a, NULL, &why);
 }
 
-/* Prepares the next request, with what is left of the time. */
-static int apply_next_call(struct apply *a, struct cor_dynamic_call *ret_call,
-                           struct cor_status *reterr)
+/* Sends the next request, with what is left of the time. */
+static int apply_send(struct apply *a, const struct cor_api_operation *op,
+                      const struct cor_dynamic_cbs *cbs, struct cor_status *reterr)
 {
-    uint64_t left;
+    uint64_t left = 0;
     int r = cor_rest_client_left_ms(a->client->rest, a->end_ms, &left);
+    const struct cor_dynamic_call call = {.client = a->client->rest,
+                                          .timeout_ms = left,
+                                          .deadline_ms = left,
+                                          .cbs = cbs,
+                                          .arg = a,
+                                          .code = &a->code};
 
-    if (r < 0)
-        return cor_status_set(reterr, r, "the deadline of the request has passed");
-    *ret_call = (struct cor_dynamic_call){
-        .client = a->client->rest, .at = a->at, .timeout_ms = left, .deadline_ms = left, .arg = a};
-    return 0;
+    return r < 0 ? cor_status_set(reterr, r, "the deadline of the request has passed")
+                 : cor_dynamic_send(&call, op, &a->req, reterr);
 }
 
 /* Is the failure one that another attempt can mend? */
@@ -148,15 +151,16 @@ static int apply_send_patch(struct apply *a, enum cor_merge_diff_part part, stru
                             struct cor_status *reterr);
 
 /* The answer to a write. The patch of the object is followed by that of its status. */
-static void on_written(void *arg, struct cor_object *object, const struct cor_status *error)
+static void on_written(void *arg, const struct cor_response *response)
 {
     struct apply *a = arg;
+    struct cor_object *object = response->object;
     COR_CLEANUP(cor_status_deinit) struct cor_status why = {0};
     int r = 0;
 
     a->req = NULL;
-    if (error) {
-        apply_fail(a, error);
+    if (response->error) {
+        apply_fail(a, response->error);
         return;
     }
     if (a->opts.how == COR_APPLY_FIELDS)
@@ -176,26 +180,33 @@ static void on_written(void *arg, struct cor_object *object, const struct cor_st
         apply_finish(a, object, NULL);
 }
 
+/* Sends the write `op`, with the options that all of them have. */
+static int apply_send_write(struct apply *a, struct cor_api_operation *op,
+                            struct cor_status *reterr)
+{
+    static const struct cor_dynamic_cbs cbs = {.on_done = on_written};
+
+    op->write = a->write;
+    if (a->writes_status)
+        op->at.subresource = COR_STR("status");
+    return apply_send(a, op, &cbs, reterr);
+}
+
 /* Sends the patch of this part, unless the part does not differ. */
 static int apply_send_patch(struct apply *a, enum cor_merge_diff_part part, struct cor_str version,
                             struct cor_status *reterr)
 {
     COR_CLEANUP(cor_patch_freep) struct cor_patch *patch = NULL;
-    struct cor_dynamic_call call;
+    struct cor_api_operation op = {
+        .verb = COR_API_VERB_PATCH, .at = a->at, .patch_type = COR_PATCH_MERGE};
     int r = cor_patch_between_parts(a->current, a->wanted, part,
                                     a->opts.unless_changed ? version : COR_STR(""), &patch, reterr);
 
     if (r < 0 || cor_patch_is_empty(patch))
         return r;
-    r = apply_next_call(a, &call, reterr);
-    if (r < 0)
-        return r;
     a->writes_status = part == COR_MERGE_DIFF_ONLY;
-    if (a->writes_status)
-        call.at.subresource = COR_STR("status");
-    call.on_done = on_written;
-    return cor_dynamic_patch(&call, COR_PATCH_MERGE, cor_patch_json(patch), &a->write, &a->req,
-                             reterr);
+    op.patch = cor_patch_json(patch);
+    return apply_send_write(a, &op, reterr);
 }
 
 /* Does the object, or its status, differ from what it should be, as controllerutil compares them? A
@@ -225,7 +236,7 @@ static int apply_differs(const struct apply *a, bool is_status, struct cor_statu
 static int apply_write(struct apply *a, struct cor_status *reterr)
 {
     bool is_status = a->opts.how == COR_APPLY_STATUS;
-    struct cor_dynamic_call call;
+    struct cor_api_operation op = {.at = a->at};
     struct cor_str version;
     int r;
 
@@ -242,21 +253,18 @@ static int apply_write(struct apply *a, struct cor_status *reterr)
         if (r <= 0)
             return r;
     }
-    r = apply_next_call(a, &call, reterr);
-    if (r < 0)
-        return r;
-    call.on_done = on_written;
     if (a->opts.how == COR_APPLY_FIELDS) {
-        call.code = &a->code;
-        return cor_dynamic_apply(&call, a->wanted, &a->write, &a->req, reterr);
+        if (cor_object_make_json(a->wanted) < 0)
+            return cor_api_cannot_send(-COR_ENOMEM, reterr);
+        op.verb = COR_API_VERB_PATCH;
+        op.patch_type = COR_PATCH_APPLY;
+        op.patch = cor_object_json(a->wanted);
+        return apply_send_write(a, &op, reterr);
     }
     a->writes_status = is_status;
-    if (is_status)
-        call.at.subresource = COR_STR("status");
-    if (a->current)
-        return cor_dynamic_update(&call, a->wanted, &a->write, &a->req, reterr);
-    call.at.name = COR_STR("");
-    return cor_dynamic_create(&call, a->wanted, &a->write, &a->req, reterr);
+    op.verb = a->current ? COR_API_VERB_UPDATE : COR_API_VERB_CREATE;
+    op.object = a->wanted;
+    return apply_send_write(a, &op, reterr);
 }
 
 /* What every object that is created or applied has. An object to begin with may have an apiVersion
@@ -314,9 +322,10 @@ static void apply_change(struct apply *a)
         apply_finish(a, a->current, NULL);
 }
 
-static void on_got(void *arg, struct cor_object *object, const struct cor_status *error)
+static void on_got(void *arg, const struct cor_response *response)
 {
     struct apply *a = arg;
+    const struct cor_status *error = response->error;
     bool creates = error && error->err == -COR_ENOTFOUND && a->opts.how != COR_APPLY_STATUS;
 
     a->req = NULL;
@@ -324,29 +333,22 @@ static void on_got(void *arg, struct cor_object *object, const struct cor_status
         apply_finish(a, NULL, error);
         return;
     }
-    if (object)
-        a->current = cor_object_ref(object);
+    if (response->object)
+        a->current = cor_object_ref(response->object);
     apply_change(a);
 }
 
 /* Begins an attempt. The call may have ended when this returns. */
 static void apply_begin(struct apply *a)
 {
+    static const struct cor_dynamic_cbs cbs = {.on_done = on_got};
     COR_CLEANUP(cor_status_deinit) struct cor_status why = {0};
-    struct cor_dynamic_call call;
-    int r;
+    const struct cor_api_operation op = {.verb = COR_API_VERB_GET, .at = a->at};
 
     apply_forget_attempt(a);
-    if (a->opts.how == COR_APPLY_FIELDS) {
+    if (a->opts.how == COR_APPLY_FIELDS)
         apply_change(a);
-        return;
-    }
-    r = apply_next_call(a, &call, &why);
-    if (r == 0) {
-        call.on_done = on_got;
-        r = cor_dynamic_get(&call, COR_STR(""), &a->req, &why);
-    }
-    if (r < 0)
+    else if (apply_send(a, &op, &cbs, &why) < 0)
         apply_finish(a, NULL, &why);
 }
 

@@ -3,7 +3,7 @@
  * loop, run there by the dynamic client (or pager, or resuming watch), and ended there.
  *
  *   cor_client_send(): one allocation ── mail ──► on_start() ──► under way, in client->calls
- *        on_object_done() … (an answer)  ──┐
+ *        on_done() … (an answer)         ──┐
  *        on_deadline() (its own timer)   ──┼──► call_finish(): on_done, once and last
  *        cor_client_call_cancel() (mail) ──┤      also by the request's cancel handle
  *        cor_client_stop(), _free()      ──┘
@@ -170,24 +170,9 @@ static void on_deadline(struct cor_timer *timer)
                    "the deadline of the request has passed");
 }
 
-static void on_object_done(void *arg, struct cor_object *object, const struct cor_status *error)
+static void on_done(void *arg, const struct cor_response *response)
 {
-    const struct cor_response response = {.error = error, .object = object, .remaining = -1};
-
-    call_finish(arg, &response);
-}
-
-static void on_list_done(void *arg, const struct cor_list_meta *meta,
-                         const struct cor_status *error)
-{
-    struct cor_response response = {.error = error, .remaining = -1};
-
-    if (meta) {
-        response.resource_version = meta->resource_version;
-        response.continue_token = meta->continue_token;
-        response.remaining = meta->remaining;
-    }
-    call_finish(arg, &response);
+    call_finish(arg, response);
 }
 
 static void on_watch_done(void *arg, const struct cor_status *error)
@@ -209,52 +194,41 @@ static int on_event(void *arg, const struct cor_watch_event *event)
     return call->cbs->on_event ? call->cbs->on_event(call->arg, event) : 0;
 }
 
-static struct cor_resource_path path_of(const struct cor_request *req)
+/* `verb` is that of the request, which is a public one. */
+static struct cor_api_operation operation_of(const struct cor_request *req, enum cor_api_verb verb)
 {
-    return (struct cor_resource_path){
-        .gvr = {cor_strz(req->resource.group), cor_strz(req->resource.version),
-                cor_strz(req->resource.plural)},
-        .ns = cor_strz(req->ns),
-        .name = cor_strz(req->name),
-        .subresource = cor_strz(req->subresource),
-    };
-}
+    bool has_object = verb == COR_API_VERB_CREATE || verb == COR_API_VERB_UPDATE;
 
-static struct cor_list_query query_of(const struct cor_request *req)
-{
-    return (struct cor_list_query){
-        .label_selector = cor_strz(req->label_selector),
-        .field_selector = cor_strz(req->field_selector),
-        .list = {.resource_version = cor_strz(req->resource_version),
-                 .resource_version_match = cor_strz(req->resource_version_match),
-                 .continue_token = cor_strz(req->continue_token),
-                 .limit = req->limit,
-                 .allow_bookmarks = req->allow_bookmarks,
-                 .send_initial_events = req->send_initial_events ? COR_TRUE : COR_UNSET},
-        .timeout_s = req->server_timeout,
+    return (struct cor_api_operation){
+        .verb = verb,
+        .at = {.gvr = {cor_strz(req->resource.group), cor_strz(req->resource.version),
+                       cor_strz(req->resource.plural)},
+               .ns = cor_strz(req->ns),
+               .name = cor_strz(req->name),
+               .subresource = cor_strz(req->subresource)},
         .metadata_only = req->metadata_only,
-    };
-}
-
-static struct cor_removal_options removal_of(const struct cor_request *req)
-{
-    return (struct cor_removal_options){
-        .dry_run = req->dry_run,
-        .has_grace = req->has_grace,
-        .grace_s = req->grace_s,
-        .propagation = cor_strz(req->propagation),
-        .uid = cor_strz(req->uid_is),
-        .resource_version = cor_strz(req->resource_version_is),
-    };
-}
-
-static struct cor_write_options write_of(const struct cor_request *req)
-{
-    return (struct cor_write_options){
-        .dry_run = req->dry_run,
-        .field_manager = cor_strz(req->field_manager),
-        .field_validation = cor_strz(req->field_validation),
-        .force = req->force ? COR_TRUE : COR_UNSET,
+        .query = {.label_selector = cor_strz(req->label_selector),
+                  .field_selector = cor_strz(req->field_selector),
+                  .list = {.resource_version = cor_strz(req->resource_version),
+                           .resource_version_match = cor_strz(req->resource_version_match),
+                           .continue_token = cor_strz(req->continue_token),
+                           .limit = req->limit,
+                           .allow_bookmarks = req->allow_bookmarks,
+                           .send_initial_events = req->send_initial_events ? COR_TRUE : COR_UNSET},
+                  .timeout_s = req->server_timeout},
+        .object = has_object ? req->object : NULL,
+        .patch_type = req->patch_type,
+        .patch = req->patch,
+        .write = {.dry_run = req->dry_run,
+                  .field_manager = cor_strz(req->field_manager),
+                  .field_validation = cor_strz(req->field_validation),
+                  .force = req->force ? COR_TRUE : COR_UNSET},
+        .removal = {.dry_run = req->dry_run,
+                    .has_grace = req->has_grace,
+                    .grace_s = req->grace_s,
+                    .propagation = cor_strz(req->propagation),
+                    .uid = cor_strz(req->uid_is),
+                    .resource_version = cor_strz(req->resource_version_is)},
     };
 }
 
@@ -291,96 +265,64 @@ static void on_whole_list(void *arg, const struct cor_paged_list *list,
     cor_status_deinit(&why);
 }
 
-static int call_begin_pages(struct cor_client_call *call, struct cor_status *reterr)
+static int call_begin_pages(struct cor_client_call *call, const struct cor_api_operation *op,
+                            struct cor_status *reterr)
 {
     static const struct cor_pager_each_cbs each = {on_page_item, on_pages_done};
-    const struct cor_request *req = &call->req;
     const struct cor_pager_opts opts = {
-        .client = call->client->rest,
-        .at = path_of(req),
-        .query = query_of(req),
-        .timeout_ms = call->req.timeout_ms,
-    };
+        .client = call->client->rest, .op = *op, .timeout_ms = call->req.timeout_ms};
 
-    return req->paging == COR_PAGING_EACH
+    return call->req.paging == COR_PAGING_EACH
                ? cor_pager_each(&opts, COR_PAGER_PREFETCH, &each, call, &call->pager, reterr)
                : cor_pager_list(&opts, on_whole_list, call, &call->pager, reterr);
 }
 
-static int call_begin_watch(struct cor_client_call *call, struct cor_status *reterr)
+static int call_begin_resuming(struct cor_client_call *call, const struct cor_api_operation *op,
+                               struct cor_status *reterr)
 {
-    const struct cor_request *req = &call->req;
-    const struct cor_list_query query = query_of(req);
-    const struct cor_dynamic_watch_call watch = {.client = call->client->rest,
-                                                 .at = path_of(req),
+    const struct cor_resuming_watch_opts opts = {.client = call->client->rest,
+                                                 .op = *op,
+                                                 .tells_bookmarks = call->req.allow_bookmarks,
                                                  .on_event = on_event,
                                                  .on_done = on_watch_done,
                                                  .arg = call};
-    const struct cor_resuming_watch_opts resuming = {.client = call->client->rest,
-                                                     .at = path_of(req),
-                                                     .query = query,
-                                                     .tells_bookmarks = req->allow_bookmarks,
-                                                     .on_event = on_event,
-                                                     .on_done = on_watch_done,
-                                                     .arg = call};
 
-    return req->resumes ? cor_resuming_watch_open(&resuming, &call->resuming, reterr)
-                        : cor_dynamic_watch(&watch, &query, &call->dynamic, reterr);
+    return cor_resuming_watch_open(&opts, &call->resuming, reterr);
 }
 
-static int call_begin_collection(struct cor_client_call *call, struct cor_status *reterr)
+static int call_begin(struct cor_client_call *call, struct cor_status *reterr)
 {
+    static const enum cor_api_verb verbs[] = {
+        [COR_VERB_GET] = COR_API_VERB_GET,
+        [COR_VERB_LIST] = COR_API_VERB_LIST,
+        [COR_VERB_WATCH] = COR_API_VERB_WATCH,
+        [COR_VERB_CREATE] = COR_API_VERB_CREATE,
+        [COR_VERB_UPDATE] = COR_API_VERB_UPDATE,
+        [COR_VERB_PATCH] = COR_API_VERB_PATCH,
+        [COR_VERB_DELETE] = COR_API_VERB_DELETE,
+        [COR_VERB_DELETE_COLLECTION] = COR_API_VERB_DELETECOLLECTION,
+    };
+    static const struct cor_dynamic_cbs cbs = {
+        .on_item = on_item, .on_event = on_event, .on_done = on_done};
     const struct cor_request *req = &call->req;
-    const struct cor_list_query query = query_of(req);
-    const struct cor_dynamic_list_call list = {.client = call->client->rest,
-                                               .at = path_of(req),
-                                               .timeout_ms = call->req.timeout_ms,
-                                               .deadline_ms = call->req.timeout_ms,
-                                               .on_item = on_item,
-                                               .on_done = on_list_done,
-                                               .arg = call};
-
-    if (req->verb == COR_VERB_LIST && req->paging != COR_PAGING_NONE)
-        return call_begin_pages(call, reterr);
-    return req->verb == COR_VERB_LIST ? cor_dynamic_list(&list, &query, &call->dynamic, reterr)
-                                      : call_begin_watch(call, reterr);
-}
-
-static int call_begin_object(struct cor_client_call *call, struct cor_status *reterr)
-{
-    const struct cor_request *req = &call->req;
-    const struct cor_list_query which = query_of(req);
-    const struct cor_removal_options removal = removal_of(req);
-    const struct cor_write_options write = write_of(req);
-    bool removes = req->verb == COR_VERB_DELETE || req->verb == COR_VERB_DELETE_COLLECTION;
     const struct cor_dynamic_call to = {.client = call->client->rest,
-                                        .at = path_of(req),
-                                        .metadata_only = req->metadata_only && !removes,
-                                        .timeout_ms = call->req.timeout_ms,
-                                        .deadline_ms = call->req.timeout_ms,
-                                        .on_done = on_object_done,
+                                        .timeout_ms = req->timeout_ms,
+                                        .deadline_ms =
+                                            req->verb == COR_VERB_WATCH ? 0 : req->timeout_ms,
+                                        .cbs = &cbs,
                                         .arg = call};
+    struct cor_api_operation op;
 
+    if ((size_t)req->verb >= COR_ARRAY_LEN(verbs))
+        return cor_status_set(reterr, -COR_EINVAL, "there is no verb %d", (int)req->verb);
     if (!req->object && (req->verb == COR_VERB_CREATE || req->verb == COR_VERB_UPDATE))
         return cor_status_set(reterr, -COR_EINVAL, "the request has no object");
-    switch (req->verb) {
-    case COR_VERB_GET:
-        return cor_dynamic_get(&to, cor_strz(req->resource_version), &call->dynamic, reterr);
-    case COR_VERB_CREATE:
-        return cor_dynamic_create(&to, req->object, &write, &call->dynamic, reterr);
-    case COR_VERB_UPDATE:
-        return cor_dynamic_update(&to, req->object, &write, &call->dynamic, reterr);
-    case COR_VERB_PATCH:
-        return cor_dynamic_patch(&to, req->patch_type, req->patch, &write, &call->dynamic, reterr);
-    case COR_VERB_DELETE:
-        return cor_dynamic_delete(&to, &removal, &call->dynamic, reterr);
-    case COR_VERB_DELETE_COLLECTION:
-        return cor_dynamic_delete_collection(&to, &removal, &which, &call->dynamic, reterr);
-    case COR_VERB_LIST:
-    case COR_VERB_WATCH:
-        break;
-    }
-    return cor_status_set(reterr, -COR_EINVAL, "there is no verb %d", (int)req->verb);
+    op = operation_of(req, verbs[req->verb]);
+    if (req->verb == COR_VERB_LIST && req->paging != COR_PAGING_NONE)
+        return call_begin_pages(call, &op, reterr);
+    if (req->verb == COR_VERB_WATCH && req->resumes)
+        return call_begin_resuming(call, &op, reterr);
+    return cor_dynamic_send(&to, &op, &call->dynamic, reterr);
 }
 
 static void on_start(struct cor_mail *mail)
@@ -402,10 +344,8 @@ static void on_start(struct cor_mail *mail)
         r = cor_timer_set(&call->deadline, deadline_ms);
     if (r < 0)
         cor_status_set(&why, r, "%s", cor_err_text(r));
-    else if (call->req.verb == COR_VERB_LIST || call->req.verb == COR_VERB_WATCH)
-        r = call_begin_collection(call, &why);
     else
-        r = call_begin_object(call, &why);
+        r = call_begin(call, &why);
     if (r < 0)
         call_fail(call, &why);
     cor_status_deinit(&why);

@@ -1,26 +1,32 @@
 #include "http/request.h"
 
+#include <assert.h>
+
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "http/http_server_int.h"
 
-static const struct {
-    struct cor_str name;
-    enum cor_http_method method;
-} methods[] = {
-    {COR_STR("GET"), COR_HTTP_GET},         {COR_STR("HEAD"), COR_HTTP_HEAD},
-    {COR_STR("POST"), COR_HTTP_POST},       {COR_STR("PUT"), COR_HTTP_PUT},
-    {COR_STR("PATCH"), COR_HTTP_PATCH},     {COR_STR("DELETE"), COR_HTTP_DELETE},
-    {COR_STR("OPTIONS"), COR_HTTP_OPTIONS},
+static const struct cor_str methods[] = {
+    [COR_HTTP_GET] = COR_STR_INIT("GET"),         [COR_HTTP_HEAD] = COR_STR_INIT("HEAD"),
+    [COR_HTTP_POST] = COR_STR_INIT("POST"),       [COR_HTTP_PUT] = COR_STR_INIT("PUT"),
+    [COR_HTTP_PATCH] = COR_STR_INIT("PATCH"),     [COR_HTTP_DELETE] = COR_STR_INIT("DELETE"),
+    [COR_HTTP_OPTIONS] = COR_STR_INIT("OPTIONS"),
 };
+static_assert(COR_ARRAY_LEN(methods) == COR_HTTP_OTHER, "each method has its name");
+
+struct cor_str cor_http_method_name(enum cor_http_method method)
+{
+    assert(method < COR_HTTP_OTHER);
+    return methods[method];
+}
 
 static enum cor_http_method method_of(struct cor_str name)
 {
-    for (size_t i = 0; i < COR_ARRAY_LEN(methods); i++) {
-        if (cor_str_eq(methods[i].name, name))
-            return methods[i].method;
-    }
-    return COR_HTTP_OTHER;
+    unsigned method = 0;
+
+    while (method < COR_HTTP_OTHER && !cor_str_eq(methods[method], name))
+        method++;
+    return (enum cor_http_method)method;
 }
 
 /* "http://host/path" is what a client sends to a proxy; a server takes it too. */

@@ -28,6 +28,9 @@ enum cor_http_method {
     COR_HTTP_OTHER,
 };
 
+/* Not of COR_HTTP_OTHER. */
+struct cor_str cor_http_method_name(enum cor_http_method method);
+
 struct cor_http_request {
     enum cor_http_method method;
     struct cor_str method_name; /* "GET" */

@@ -1,6 +1,6 @@
-/* What a request to the Kubernetes API names and asks for: the resource or object, and the options
- * of each verb. The API port takes these structs; both implementations write them as path, query
- * and body (kit/resource_path.h, kit/request_options.h).
+/* What an operation on the Kubernetes API (kit/api_operation.h) names and asks for: the resource or
+ * object, and the options of each verb. They are written as path, query and body by
+ * kit/resource_path.h and kit/request_options.h.
  *
  * Thread: any (values).  Owner: the strings are borrowed. */
 #ifndef COR_KIT_API_OPTIONS_H
@@ -26,7 +26,6 @@ struct cor_list_query {
     struct cor_str label_selector, field_selector;
     struct cor_list_options list;
     uint32_t timeout_s; /* when the server ends a watch, or a list; 0: the server chooses */
-    bool metadata_only; /* the answer has PartialObjectMetadata in place of whole objects */
 };
 
 /* CreateOptions, UpdateOptions and PatchOptions. */

@@ -2,7 +2,7 @@
 /* What every API port shares: the states of a request, the assertions about them, and the delivery
  * of requests that could not be sent.
  *
- *            cor_api_get() …                  cor_api_finish()
+ *            cor_api_send()                   cor_api_finish()
  *   IDLE ──────────────────────► SENT ──────────────────────────► IDLE, then on_done
  *    ▲ │                          │ cor_api_cancel()
  *    │ │ cor_api_refuse()         └─────────────────────────────► IDLE
@@ -54,71 +54,115 @@ static void request_begin(struct cor_api_port *port, struct cor_api_request *req
     req->state = COR_API_SENT;
 }
 
+void cor_api_send(struct cor_api_port *port, struct cor_api_request *req,
+                  const struct cor_api_operation *op)
+{
+    assert(op->verb != COR_API_VERB_LIST || req->cbs->on_item);
+    assert(op->verb != COR_API_VERB_WATCH || req->cbs->on_event);
+    assert((op->verb != COR_API_VERB_CREATE && op->verb != COR_API_VERB_UPDATE) || op->object);
+    request_begin(port, req);
+    port->ops->send(port, req, op);
+}
+
+static struct cor_api_operation operation_of(const struct cor_api_request *req,
+                                             enum cor_api_verb verb)
+{
+    return (struct cor_api_operation){
+        .verb = verb, .at = req->at, .metadata_only = req->metadata_only};
+}
+
 void cor_api_get(struct cor_api_port *port, struct cor_api_request *req,
                  struct cor_str resource_version)
 {
-    request_begin(port, req);
-    port->ops->get(port, req, resource_version);
+    struct cor_api_operation op = operation_of(req, COR_API_VERB_GET);
+
+    op.query.list.resource_version = resource_version;
+    cor_api_send(port, req, &op);
 }
 
 void cor_api_list(struct cor_api_port *port, struct cor_api_request *req,
                   const struct cor_list_query *query)
 {
-    assert(query && req->cbs->on_item);
-    request_begin(port, req);
-    port->ops->list(port, req, query);
+    struct cor_api_operation op = operation_of(req, COR_API_VERB_LIST);
+
+    op.query = *query;
+    cor_api_send(port, req, &op);
 }
 
 void cor_api_watch(struct cor_api_port *port, struct cor_api_request *req,
                    const struct cor_list_query *query)
 {
-    assert(query && req->cbs->on_event);
-    request_begin(port, req);
-    port->ops->watch(port, req, query);
+    struct cor_api_operation op = operation_of(req, COR_API_VERB_WATCH);
+
+    op.query = *query;
+    cor_api_send(port, req, &op);
+}
+
+static void send_object(struct cor_api_port *port, struct cor_api_request *req,
+                        enum cor_api_verb verb, struct cor_object *object,
+                        const struct cor_write_options *opts)
+{
+    struct cor_api_operation op = operation_of(req, verb);
+
+    op.object = object;
+    if (opts)
+        op.write = *opts;
+    cor_api_send(port, req, &op);
 }
 
 void cor_api_create(struct cor_api_port *port, struct cor_api_request *req,
                     struct cor_object *object, const struct cor_write_options *opts)
 {
-    assert(object);
-    request_begin(port, req);
-    port->ops->create(port, req, object, opts);
+    send_object(port, req, COR_API_VERB_CREATE, object, opts);
 }
 
 void cor_api_update(struct cor_api_port *port, struct cor_api_request *req,
                     struct cor_object *object, const struct cor_write_options *opts)
 {
-    assert(object);
-    request_begin(port, req);
-    port->ops->update(port, req, object, opts);
+    send_object(port, req, COR_API_VERB_UPDATE, object, opts);
 }
 
 void cor_api_patch(struct cor_api_port *port, struct cor_api_request *req, enum cor_patch_type type,
                    struct cor_str patch, const struct cor_write_options *opts)
 {
-    request_begin(port, req);
-    port->ops->patch(port, req, type, patch, opts);
+    struct cor_api_operation op = operation_of(req, COR_API_VERB_PATCH);
+
+    op.patch_type = type;
+    op.patch = patch;
+    if (opts)
+        op.write = *opts;
+    cor_api_send(port, req, &op);
 }
 
 void cor_api_remove(struct cor_api_port *port, struct cor_api_request *req,
                     const struct cor_removal_options *opts)
 {
-    request_begin(port, req);
-    port->ops->remove(port, req, opts);
+    struct cor_api_operation op = operation_of(req, COR_API_VERB_DELETE);
+
+    if (opts)
+        op.removal = *opts;
+    cor_api_send(port, req, &op);
 }
 
 void cor_api_remove_collection(struct cor_api_port *port, struct cor_api_request *req,
                                const struct cor_removal_options *opts,
                                const struct cor_list_query *which)
 {
-    request_begin(port, req);
-    port->ops->remove_collection(port, req, opts, which);
+    struct cor_api_operation op = operation_of(req, COR_API_VERB_DELETECOLLECTION);
+
+    if (opts)
+        op.removal = *opts;
+    if (which)
+        op.query = *which;
+    cor_api_send(port, req, &op);
 }
 
 void cor_api_serves(struct cor_api_port *port, struct cor_api_request *req)
 {
-    request_begin(port, req);
-    port->ops->serves(port, req);
+    struct cor_api_operation op = operation_of(req, COR_API_VERB_GET);
+
+    op.is_discovery = true;
+    cor_api_send(port, req, &op);
 }
 
 void cor_api_resources(struct cor_api_port *port, struct cor_api_request *req)

@@ -1,7 +1,7 @@
-/* How code of the kit reaches the Kubernetes API, wherever that code runs. The port is a table of
- * the verbs as asynchronous calls over objects. The client implements it over HTTP
- * (kit/dynamic/api_port_http.h), the server in process (server/port/inner_port.h), and tests have a
- * scripted one (tests/lib/scripted_port.h). docs/internals/kit.md has the picture.
+/* How code of the kit reaches the Kubernetes API, wherever that code runs. The port sends
+ * operations (kit/api_operation.h) as asynchronous calls over objects. The client implements it
+ * over HTTP (kit/dynamic/api_port_http.h), the server in process (server/port/inner_port.h), and
+ * tests have a scripted one (tests/lib/scripted_port.h). docs/internals/kit.md has the picture.
  *
  * Rules that every implementation keeps:
  * - Each request that is sent ends exactly once: with on_done, in a later turn and never inside the
@@ -22,8 +22,7 @@
 
 #include "base/dlist.h"
 #include "base/str.h"
-#include "coracle/request.h"
-#include "kit/api_options.h"
+#include "kit/api_operation.h"
 #include "kit/api_resources.h"
 #include "meta/object/object.h"
 #include "meta/status/status.h"
@@ -64,13 +63,14 @@ struct cor_api_request_cbs {
 
 /* One request, zeroed and then filled by its sender. */
 struct cor_api_request {
-    /* The sender's. `at.name` may be empty where the object has a name. */
+    /* The sender's. `at` and `metadata_only` are those of the operation that the functions of one
+     * verb make; a list has them too. */
     struct cor_resource_path at;
+    bool metadata_only;
     /* From the first attempt to the whole answer; the server is told, too. 0: the port's own. A
      * watch has none. */
     uint64_t timeout_ms;
     uint64_t deadline_ms; /* from now, time in the line of the rate limit included; 0: none */
-    bool metadata_only;   /* the object comes as PartialObjectMetadata */
     const struct cor_api_request_cbs *cbs; /* must stay valid */
     /* The port's. */
     enum { COR_API_IDLE, COR_API_SENT, COR_API_REFUSING } state;
@@ -81,26 +81,10 @@ struct cor_api_request {
 };
 
 /* What an implementation does. A call that cannot send its request fills `req->refusal` and calls
- * cor_api_refuse(). Option structs may be NULL where the functions below allow that. */
+ * cor_api_refuse(). */
 struct cor_api_port_ops {
-    void (*get)(struct cor_api_port *port, struct cor_api_request *req,
-                struct cor_str resource_version);
-    void (*list)(struct cor_api_port *port, struct cor_api_request *req,
-                 const struct cor_list_query *query);
-    void (*watch)(struct cor_api_port *port, struct cor_api_request *req,
-                  const struct cor_list_query *query);
-    void (*create)(struct cor_api_port *port, struct cor_api_request *req,
-                   struct cor_object *object, const struct cor_write_options *opts);
-    void (*update)(struct cor_api_port *port, struct cor_api_request *req,
-                   struct cor_object *object, const struct cor_write_options *opts);
-    void (*patch)(struct cor_api_port *port, struct cor_api_request *req, enum cor_patch_type type,
-                  struct cor_str patch, const struct cor_write_options *opts);
-    void (*remove)(struct cor_api_port *port, struct cor_api_request *req,
-                   const struct cor_removal_options *opts);
-    void (*remove_collection)(struct cor_api_port *port, struct cor_api_request *req,
-                              const struct cor_removal_options *opts,
-                              const struct cor_list_query *which);
-    void (*serves)(struct cor_api_port *port, struct cor_api_request *req);
+    void (*send)(struct cor_api_port *port, struct cor_api_request *req,
+                 const struct cor_api_operation *op);
     void (*resources)(struct cor_api_port *port, struct cor_api_request *req);
     /* No callback of the request after this. Only called while the state is SENT. */
     void (*cancel)(struct cor_api_port *port, struct cor_api_request *req);
@@ -125,7 +109,12 @@ void cor_api_port_deinit(struct cor_api_port *port);
 /* Is the request under way: sent or refused, and not ended? */
 bool cor_api_is_under_way(const struct cor_api_request *req);
 
-/* Each sends a request that is not under way. `resource_version` is "", "0" or a number, as in
+/* Sends a request that is not under way. `op` is read before this returns; `req->at` and
+ * `req->metadata_only` are not. */
+void cor_api_send(struct cor_api_port *port, struct cor_api_request *req,
+                  const struct cor_api_operation *op);
+
+/* The same for the operation of one verb. `resource_version` is "", "0" or a number, as in
  * GetOptions. The options of writes and deletions may be NULL, `which` too (all objects). */
 void cor_api_get(struct cor_api_port *port, struct cor_api_request *req,
                  struct cor_str resource_version);

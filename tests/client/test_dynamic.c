@@ -82,7 +82,7 @@ struct told {
     size_t n;
 };
 
-static void on_done(void *arg, struct cor_object *object, const struct cor_status *error)
+static void on_changed(void *arg, struct cor_object *object, const struct cor_status *error)
 {
     struct told *t = arg;
 
@@ -92,13 +92,9 @@ static void on_done(void *arg, struct cor_object *object, const struct cor_statu
     t->object = object ? cor_object_ref(object) : NULL;
 }
 
-static struct cor_dynamic_call call_of(struct told *t, const char *name)
+static void on_done(void *arg, const struct cor_response *response)
 {
-    return (struct cor_dynamic_call){
-        .client = t->c.clients[0],
-        .at = {.gvr = configmaps, .ns = COR_STR("default"), .name = cor_strz(name)},
-        .on_done = on_done,
-        .arg = t};
+    on_changed(arg, response->object, response->error);
 }
 
 static int answer(struct told *t, int r)
@@ -107,6 +103,35 @@ static int answer(struct told *t, int r)
     cluster_until(&t->c, is_flag, &t->is_done);
     t->is_done = false;
     return t->err;
+}
+
+/* Sends an operation on ConfigMaps of the namespace default, and waits for its answer. */
+static int ask(struct told *t, struct cor_api_operation op)
+{
+    static const struct cor_dynamic_cbs cbs = {.on_done = on_done};
+    const struct cor_dynamic_call call = {.client = t->c.clients[0], .cbs = &cbs, .arg = t};
+
+    op.at.gvr = configmaps;
+    op.at.ns = COR_STR("default");
+    return answer(t, cor_dynamic_send(&call, &op, &t->req, NULL));
+}
+
+static int ask_for(struct told *t, enum cor_api_verb verb, const char *name)
+{
+    return ask(t, (struct cor_api_operation){.verb = verb, .at = {.name = cor_strz(name)}});
+}
+
+static int patch(struct told *t, const char *name, enum cor_patch_type type, const char *text)
+{
+    return ask(t, (struct cor_api_operation){.verb = COR_API_VERB_PATCH,
+                                             .at = {.name = cor_strz(name)},
+                                             .patch_type = type,
+                                             .patch = cor_strz(text)});
+}
+
+static int write_object(struct told *t, enum cor_api_verb verb, struct cor_object *object)
+{
+    return ask(t, (struct cor_api_operation){.verb = verb, .object = object});
 }
 
 static struct cor_object *configmap(const char *name, const char *rest)
@@ -124,9 +149,8 @@ static struct cor_object *configmap(const char *name, const char *rest)
 static void create(struct told *t, const char *name, const char *rest)
 {
     COR_CLEANUP(cor_object_unrefp) struct cor_object *object = configmap(name, rest);
-    struct cor_dynamic_call call = call_of(t, "");
 
-    assert_int_equal(answer(t, cor_dynamic_create(&call, object, NULL, &t->req, NULL)), 0);
+    assert_int_equal(write_object(t, COR_API_VERB_CREATE, object), 0);
 }
 
 static bool has(const struct told *t, const char *text)
@@ -136,35 +160,24 @@ static bool has(const struct told *t, const char *text)
 
 static void all_verbs(struct told *t)
 {
-    struct cor_dynamic_call call = call_of(t, "a");
     struct cor_object *stale = configmap("a", "");
     struct cor_object *first;
 
     create(t, "a", ",\"data\":{\"x\":\"1\"}");
     first = cor_object_ref(t->object);
-    assert_int_equal(answer(t, cor_dynamic_create(&call, stale, NULL, &t->req, NULL)), -COR_EEXIST);
-    assert_int_equal(answer(t, cor_dynamic_get(&call, COR_STR(""), &t->req, NULL)), 0);
+    assert_int_equal(write_object(t, COR_API_VERB_CREATE, stale), -COR_EEXIST);
+    assert_int_equal(ask_for(t, COR_API_VERB_GET, "a"), 0);
     assert_true(has(t, "\"x\":\"1\""));
-    assert_int_equal(
-        answer(t, cor_dynamic_patch(&call, COR_PATCH_MERGE, COR_STR("{\"data\":{\"y\":\"2\"}}"),
-                                    NULL, &t->req, NULL)),
-        0);
-    assert_int_equal(answer(t, cor_dynamic_patch(&call, COR_PATCH_JSON,
-                                                 COR_STR("[{\"op\":\"remove\",\"path\":"
-                                                         "\"/data/x\"}]"),
-                                                 NULL, &t->req, NULL)),
+    assert_int_equal(patch(t, "a", COR_PATCH_MERGE, "{\"data\":{\"y\":\"2\"}}"), 0);
+    assert_int_equal(patch(t, "a", COR_PATCH_JSON, "[{\"op\":\"remove\",\"path\":\"/data/x\"}]"),
                      0);
-    assert_int_equal(
-        answer(t, cor_dynamic_patch(&call, COR_PATCH_STRATEGIC, COR_STR("{\"data\":{\"z\":\"3\"}}"),
-                                    NULL, &t->req, NULL)),
-        0);
+    assert_int_equal(patch(t, "a", COR_PATCH_STRATEGIC, "{\"data\":{\"z\":\"3\"}}"), 0);
     assert_true(has(t, "\"data\":{\"y\":\"2\",\"z\":\"3\"}"));
-    assert_int_equal(answer(t, cor_dynamic_update(&call, first, NULL, &t->req, NULL)),
-                     -COR_ECONFLICT);
-    assert_int_equal(answer(t, cor_dynamic_update(&call, stale, NULL, &t->req, NULL)), 0);
+    assert_int_equal(write_object(t, COR_API_VERB_UPDATE, first), -COR_ECONFLICT);
+    assert_int_equal(write_object(t, COR_API_VERB_UPDATE, stale), 0);
     assert_false(has(t, "\"data\""));
-    assert_int_equal(answer(t, cor_dynamic_delete(&call, NULL, &t->req, NULL)), 0);
-    assert_int_equal(answer(t, cor_dynamic_get(&call, COR_STR(""), &t->req, NULL)), -COR_ENOTFOUND);
+    assert_int_equal(ask_for(t, COR_API_VERB_DELETE, "a"), 0);
+    assert_int_equal(ask_for(t, COR_API_VERB_GET, "a"), -COR_ENOTFOUND);
     cor_object_unref(first);
     cor_object_unref(stale);
 }
@@ -183,9 +196,10 @@ static void pages(struct told *t)
 {
     struct cor_pager_opts opts = {
         .client = t->c.clients[0],
-        .at = {.gvr = configmaps, .ns = COR_STR("default")},
-        .query = {.label_selector = COR_STR("of=pages"), .list = {.limit = 3}}};
-    struct cor_dynamic_call call = call_of(t, "");
+        .op = {.verb = COR_API_VERB_LIST,
+               .at = {.gvr = configmaps, .ns = COR_STR("default")},
+               .query = {.label_selector = COR_STR("of=pages"), .list = {.limit = 3}}}};
+    struct cor_api_operation removal;
     struct cor_pager *pager;
     char name[16];
 
@@ -199,14 +213,15 @@ static void pages(struct told *t)
                  "\"labels\":{\"of\":\"pages\"}}}",
                  name);
         assert_int_equal(cor_object_from_json(cor_strz(json), &object, NULL), 0);
-        assert_int_equal(answer(t, cor_dynamic_create(&call, object, NULL, &t->req, NULL)), 0);
+        assert_int_equal(write_object(t, COR_API_VERB_CREATE, object), 0);
     }
     assert_int_equal(answer(t, cor_pager_list(&opts, on_list, t, &pager, NULL)), 0);
     assert_int_equal(t->n, 7);
     assert_int_equal(t->text[0], 'p');
-    opts.query.list.limit = 0;
-    assert_int_equal(
-        answer(t, cor_dynamic_delete_collection(&call, NULL, &opts.query, &t->req, NULL)), 0);
+    opts.op.query.list.limit = 0;
+    removal = opts.op;
+    removal.verb = COR_API_VERB_DELETECOLLECTION;
+    assert_int_equal(ask(t, removal), 0);
     assert_int_equal(answer(t, cor_pager_list(&opts, on_list, t, &pager, NULL)), 0);
     assert_int_equal(t->n, 0);
 }
@@ -273,7 +288,7 @@ static void conflicts(struct told *t)
         .backoff = COR_RETRY_DEFAULT,
         .rand = &rand,
         .change = change,
-        .on_done = on_done,
+        .on_done = on_changed,
         .arg = t};
 
     cor_rand_init(&rand);
@@ -293,7 +308,7 @@ static int on_event(void *arg, const struct cor_watch_event *event)
     return 0;
 }
 
-static void on_watch_done(void *arg, const struct cor_status *error)
+static void on_watch_done(void *arg, const struct cor_response *response)
 {
     ((struct told *)arg)->is_done = true;
 }
@@ -310,29 +325,22 @@ static bool has_three(void *arg)
 
 static void watches(struct told *t)
 {
-    struct cor_dynamic_watch_call watch = {.client = t->c.clients[1],
-                                           .at = {.gvr = configmaps, .ns = COR_STR("default")},
-                                           .on_event = on_event,
-                                           .on_done = on_watch_done,
-                                           .arg = t};
-    struct cor_dynamic_call call = call_of(t, "w");
+    static const struct cor_dynamic_cbs cbs = {.on_event = on_event, .on_done = on_watch_done};
+    const struct cor_dynamic_call call = {.client = t->c.clients[1], .cbs = &cbs, .arg = t};
+    const struct cor_api_operation watch = {
+        .verb = COR_API_VERB_WATCH,
+        .at = {.gvr = configmaps, .ns = COR_STR("default")},
+        .query = {.field_selector = COR_STR("metadata.name=w")}};
     struct cor_dynamic_request *request;
-    struct cor_list_query query = {.field_selector = COR_STR("metadata.name=w")};
 
     create(t, "w", "");
     t->n = 0;
     t->text[0] = '\0';
-    assert_int_equal(cor_dynamic_watch(&watch, &query, &request, NULL), 0);
-    assert_int_equal(
-        answer(t, cor_dynamic_patch(&call, COR_PATCH_MERGE, COR_STR("{\"data\":{\"y\":\"2\"}}"),
-                                    NULL, &t->req, NULL)),
-        0);
+    assert_int_equal(cor_dynamic_send(&call, &watch, &request, NULL), 0);
+    assert_int_equal(patch(t, "w", COR_PATCH_MERGE, "{\"data\":{\"y\":\"2\"}}"), 0);
     cluster_until(&t->c, has_one, t);
-    assert_int_equal(
-        answer(t, cor_dynamic_patch(&call, COR_PATCH_MERGE, COR_STR("{\"data\":{\"y\":\"3\"}}"),
-                                    NULL, &t->req, NULL)),
-        0);
-    assert_int_equal(answer(t, cor_dynamic_delete(&call, NULL, &t->req, NULL)), 0);
+    assert_int_equal(patch(t, "w", COR_PATCH_MERGE, "{\"data\":{\"y\":\"3\"}}"), 0);
+    assert_int_equal(ask_for(t, COR_API_VERB_DELETE, "w"), 0);
     cluster_until(&t->c, has_three, t);
     cor_dynamic_cancel(request);
     assert_memory_equal(t->text, "www", 3);

@@ -20,10 +20,9 @@ static uint64_t now_ms(const struct scripted_port *sp)
 
 /* "VERB group/version resource/subresource ns/name body\n". */
 static void scripted_log(struct scripted_port *sp, const char *verb,
-                         const struct cor_api_request *req, struct cor_str name,
+                         const struct cor_resource_path *at, struct cor_str name,
                          struct cor_str body)
 {
-    const struct cor_resource_path *at = &req->at;
     size_t n = strlen(sp->log);
     int added =
         snprintf(sp->log + n, sizeof(sp->log) - n, "%s %.*s%s%.*s %.*s%s%.*s %.*s%s%.*s%s%.*s\n",
@@ -74,7 +73,7 @@ static struct scripted_step step_from_responder(struct scripted_port *sp)
     return (struct scripted_step){.json = answer};
 }
 
-static void scripted_send(struct cor_api_port *port, struct cor_api_request *req)
+static void scripted_take(struct cor_api_port *port, struct cor_api_request *req)
 {
     struct scripted_port *sp = scripted_of(port);
     struct scripted_step step = {.delay_ms = NEVER};
@@ -101,79 +100,56 @@ static void scripted_send(struct cor_api_port *port, struct cor_api_request *req
     fail_msg("more requests at once than the scripted port holds");
 }
 
-static void on_get(struct cor_api_port *port, struct cor_api_request *req,
-                   struct cor_str resource_version)
+static void on_send(struct cor_api_port *port, struct cor_api_request *req,
+                    const struct cor_api_operation *op)
 {
-    scripted_log(scripted_of(port), "GET", req, req->at.name, resource_version);
-    scripted_send(port, req);
-}
+    static const char *const names[COR_API_VERB_COUNT] = {
+        [COR_API_VERB_GET] = "GET",       [COR_API_VERB_LIST] = "LIST",
+        [COR_API_VERB_WATCH] = "WATCH",   [COR_API_VERB_CREATE] = "CREATE",
+        [COR_API_VERB_UPDATE] = "UPDATE", [COR_API_VERB_PATCH] = "PATCH",
+        [COR_API_VERB_DELETE] = "DELETE", [COR_API_VERB_DELETECOLLECTION] = "DELETECOLLECTION"};
+    const struct cor_removal_options *removal = &op->removal;
+    const char *verb = names[op->verb];
+    struct cor_str name = op->at.name, body = op->query.list.resource_version;
+    char text[256];
 
-static void on_list(struct cor_api_port *port, struct cor_api_request *req,
-                    const struct cor_list_query *query)
-{
-    scripted_log(scripted_of(port), "LIST", req, req->at.name, query->label_selector);
-    scripted_send(port, req);
-}
-
-static void on_watch(struct cor_api_port *port, struct cor_api_request *req,
-                     const struct cor_list_query *query)
-{
-    scripted_log(scripted_of(port), "WATCH", req, req->at.name, query->list.resource_version);
-    scripted_send(port, req);
-}
-
-static void on_create(struct cor_api_port *port, struct cor_api_request *req,
-                      struct cor_object *object, const struct cor_write_options *opts)
-{
-    scripted_log(scripted_of(port), "CREATE", req, cor_object_name(object),
-                 cor_object_json(object));
-    scripted_send(port, req);
-}
-
-static void on_update(struct cor_api_port *port, struct cor_api_request *req,
-                      struct cor_object *object, const struct cor_write_options *opts)
-{
-    scripted_log(scripted_of(port), "UPDATE", req, cor_object_name(object),
-                 cor_object_json(object));
-    scripted_send(port, req);
-}
-
-static void on_patch(struct cor_api_port *port, struct cor_api_request *req,
-                     enum cor_patch_type type, struct cor_str patch,
-                     const struct cor_write_options *opts)
-{
-    scripted_log(scripted_of(port), type == COR_PATCH_MERGE ? "MERGE-PATCH" : "PATCH", req,
-                 req->at.name, patch);
-    scripted_send(port, req);
-}
-
-static void on_remove(struct cor_api_port *port, struct cor_api_request *req,
-                      const struct cor_removal_options *opts)
-{
-    char body[256] = "";
-
-    if (opts)
-        snprintf(body, sizeof(body), "%.*s%s%.*s%s%.*s", COR_STR_ARG(opts->propagation),
-                 opts->uid.n ? " uid=" : "", COR_STR_ARG(opts->uid),
-                 opts->resource_version.n ? " resourceVersion=" : "",
-                 COR_STR_ARG(opts->resource_version));
-    scripted_log(scripted_of(port), "DELETE", req, req->at.name, cor_strz(body));
-    scripted_send(port, req);
-}
-
-static void on_remove_collection(struct cor_api_port *port, struct cor_api_request *req,
-                                 const struct cor_removal_options *opts,
-                                 const struct cor_list_query *which)
-{
-    scripted_log(scripted_of(port), "DELETECOLLECTION", req, COR_STR(""),
-                 opts ? opts->propagation : COR_STR(""));
-    scripted_send(port, req);
-}
-
-static void on_serves(struct cor_api_port *port, struct cor_api_request *req)
-{
-    scripted_log(scripted_of(port), "SERVES", req, COR_STR(""), COR_STR(""));
-    scripted_send(port, req);
+    switch (op->verb) {
+    case COR_API_VERB_LIST:
+        body = op->query.label_selector;
+        break;
+    case COR_API_VERB_CREATE:
+    case COR_API_VERB_UPDATE:
+        name = cor_object_name(op->object);
+        body = cor_object_json(op->object);
+        break;
+    case COR_API_VERB_PATCH:
+        if (op->patch_type == COR_PATCH_MERGE)
+            verb = "MERGE-PATCH";
+        body = op->patch;
+        break;
+    case COR_API_VERB_DELETE:
+        snprintf(text, sizeof(text), "%.*s%s%.*s%s%.*s", COR_STR_ARG(removal->propagation),
+                 removal->uid.n ? " uid=" : "", COR_STR_ARG(removal->uid),
+                 removal->resource_version.n ? " resourceVersion=" : "",
+                 COR_STR_ARG(removal->resource_version));
+        body = cor_strz(text);
+        break;
+    case COR_API_VERB_DELETECOLLECTION:
+        name = COR_STR("");
+        body = removal->propagation;
+        break;
+    case COR_API_VERB_GET:
+        if (op->is_discovery) {
+            verb = "SERVES";
+            name = COR_STR("");
+        }
+        break;
+    case COR_API_VERB_WATCH:
+    case COR_API_VERB_COUNT:
+        break;
+    }
+    scripted_log(scripted_of(port), verb, &op->at, name, body);
+    scripted_take(port, req);
 }
 
 static void on_resources(struct cor_api_port *port, struct cor_api_request *req)
@@ -183,12 +159,12 @@ static void on_resources(struct cor_api_port *port, struct cor_api_request *req)
     int added = snprintf(sp->log + n, sizeof(sp->log) - n, "RESOURCES\n");
 
     assert_true((size_t)added < sizeof(sp->log) - n);
-    scripted_send(port, req);
+    scripted_take(port, req);
 }
 
 static void on_cancel(struct cor_api_port *port, struct cor_api_request *req)
 {
-    scripted_log(scripted_of(port), "CANCEL", req, req->at.name, COR_STR(""));
+    scripted_log(scripted_of(port), "CANCEL", &req->at, req->at.name, COR_STR(""));
     for (size_t i = 0; i < COR_ARRAY_LEN(scripted_of(port)->sent); i++)
         if (scripted_of(port)->sent[i].req == req)
             scripted_of(port)->sent[i].req = NULL;
@@ -200,15 +176,7 @@ static void on_port_wake(struct cor_api_port *port)
 }
 
 static const struct cor_api_port_ops scripted_ops = {
-    .get = on_get,
-    .list = on_list,
-    .watch = on_watch,
-    .create = on_create,
-    .update = on_update,
-    .patch = on_patch,
-    .remove = on_remove,
-    .remove_collection = on_remove_collection,
-    .serves = on_serves,
+    .send = on_send,
     .resources = on_resources,
     .cancel = on_cancel,
     .wake = on_port_wake,

@@ -373,7 +373,7 @@ static void request_apply(struct model_request *r)
     struct model *m = r->model;
 
     if (sim_chance(m->time, m->error_percent)) {
-        if (m->fault == MODEL_BELIEVES_ERRORS && r->verb == MODEL_GET)
+        if (m->fault == MODEL_BELIEVES_ERRORS && r->verb == COR_API_VERB_GET)
             request_fail(r, -COR_ENOTFOUND, "not found");
         else
             request_fail(r, sim_chance(m->time, 50) ? -COR_EINTERNAL : -COR_EFORBIDDEN, "error");
@@ -382,9 +382,9 @@ static void request_apply(struct model_request *r)
     r->is_unanswered = sim_chance(m->time, m->error_percent);
     if (r->place < 0 || !m->objects[r->place].exists)
         request_fail(r, -COR_ENOTFOUND, "not found");
-    else if (r->verb == MODEL_GET)
+    else if (r->verb == COR_API_VERB_GET)
         apply_get(m, r);
-    else if (r->verb == MODEL_PATCH)
+    else if (r->verb == COR_API_VERB_PATCH)
         apply_patch(m, r);
     else
         apply_remove(m, r);
@@ -418,7 +418,7 @@ static void request_on_event(struct sim_event *event)
         request_fail(r, -COR_EBROKEN, "the connection broke");
         answer.end = COR_API_UNANSWERED;
     }
-    answer.object = r->has_error || r->verb == MODEL_REMOVE ? NULL : r->object;
+    answer.object = r->has_error || r->verb == COR_API_VERB_DELETE ? NULL : r->object;
     answer.error = r->has_error ? &r->error : NULL;
     taken = *r;
     r->object = NULL;
@@ -444,7 +444,7 @@ static int place_of(const struct cor_resource_path *at)
 }
 
 static struct model_request *request_new(struct cor_api_port *port, struct cor_api_request *req,
-                                         int verb)
+                                         const struct cor_api_operation *op)
 {
     struct model *m = COR_CONTAINER_OF(port, struct model, port);
 
@@ -455,8 +455,8 @@ static struct model_request *request_new(struct cor_api_port *port, struct cor_a
             continue;
         r->model = m;
         r->req = req;
-        r->verb = verb;
-        r->place = place_of(&req->at);
+        r->verb = op->verb;
+        r->place = place_of(&op->at);
         r->policy[0] = r->uid[0] = r->rv[0] = '\0';
         r->is_applied = r->is_unanswered = r->has_error = false;
         req->sent = r;
@@ -468,34 +468,32 @@ static struct model_request *request_new(struct cor_api_port *port, struct cor_a
     return NULL;
 }
 
-static void on_get(struct cor_api_port *port, struct cor_api_request *req, struct cor_str rv)
+static void on_send(struct cor_api_port *port, struct cor_api_request *req,
+                    const struct cor_api_operation *op)
 {
-    assert_str(rv, "");
-    assert_true(req->metadata_only);
-    request_new(port, req, MODEL_GET);
-}
+    const struct cor_removal_options *removal = &op->removal;
+    struct model_request *r = request_new(port, req, op);
 
-static void on_patch(struct cor_api_port *port, struct cor_api_request *req,
-                     enum cor_patch_type type, struct cor_str patch,
-                     const struct cor_write_options *opts)
-{
-    struct model_request *r = request_new(port, req, MODEL_PATCH);
-
-    r->patch_type = type;
-    assert_true(patch.n < sizeof(r->body));
-    memcpy(r->body, patch.p, patch.n);
-    r->body[patch.n] = '\0';
-}
-
-static void on_remove(struct cor_api_port *port, struct cor_api_request *req,
-                      const struct cor_removal_options *opts)
-{
-    struct model_request *r = request_new(port, req, MODEL_REMOVE);
-
-    snprintf(r->policy, sizeof(r->policy), "%.*s", COR_STR_ARG(opts->propagation));
-    snprintf(r->uid, sizeof(r->uid), "%.*s", COR_STR_ARG(opts->uid));
-    snprintf(r->rv, sizeof(r->rv), "%.*s", COR_STR_ARG(opts->resource_version));
-    assert_true(r->uid[0] != '\0');
+    switch (op->verb) {
+    case COR_API_VERB_GET:
+        assert_str(op->query.list.resource_version, "");
+        assert_true(op->metadata_only);
+        break;
+    case COR_API_VERB_PATCH:
+        r->patch_type = op->patch_type;
+        assert_true(op->patch.n < sizeof(r->body));
+        memcpy(r->body, op->patch.p, op->patch.n);
+        r->body[op->patch.n] = '\0';
+        break;
+    case COR_API_VERB_DELETE:
+        snprintf(r->policy, sizeof(r->policy), "%.*s", COR_STR_ARG(removal->propagation));
+        snprintf(r->uid, sizeof(r->uid), "%.*s", COR_STR_ARG(removal->uid));
+        snprintf(r->rv, sizeof(r->rv), "%.*s", COR_STR_ARG(removal->resource_version));
+        assert_true(r->uid[0] != '\0');
+        break;
+    default:
+        fail_msg("the collector does not use this verb");
+    }
 }
 
 static void on_cancel(struct cor_api_port *port, struct cor_api_request *req)
@@ -516,9 +514,7 @@ static void on_wake(struct cor_api_port *port)
 }
 
 static const struct cor_api_port_ops model_ops = {
-    .get = on_get,
-    .patch = on_patch,
-    .remove = on_remove,
+    .send = on_send,
     .cancel = on_cancel,
     .wake = on_wake,
 };

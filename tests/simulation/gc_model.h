@@ -56,7 +56,7 @@ struct model_request {
     struct sim_event event;
     struct model *model;
     struct cor_api_request *req; /* NULL: free */
-    enum { MODEL_GET, MODEL_PATCH, MODEL_REMOVE } verb;
+    enum cor_api_verb verb;      /* get, patch or delete */
     int place;
     enum cor_patch_type patch_type;
     char body[4096]; /* the patch */

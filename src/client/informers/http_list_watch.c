@@ -61,15 +61,15 @@ static void http_end_request(struct cor_http_list_watch *lw)
     http_drop_objects(lw);
 }
 
-/* Hands what was gathered to the reflector; `meta` NULL: there is more to come. */
-static void http_give_page(struct cor_http_list_watch *lw, const struct cor_list_meta *meta)
+/* Hands what was gathered to the reflector; `end` NULL: there is more to come. */
+static void http_give_page(struct cor_http_list_watch *lw, const struct cor_response *end)
 {
     struct cor_object *objects[COR_HTTP_LIST_WATCH_BATCH];
-    struct cor_list_page page = {.objects = objects, .n = lw->nobjects, .more_parts = !meta};
+    struct cor_list_page page = {.objects = objects, .n = lw->nobjects, .more_parts = !end};
 
-    if (meta) {
-        page.resource_version = meta->resource_version;
-        page.continue_token = meta->continue_token;
+    if (end) {
+        page.resource_version = end->resource_version;
+        page.continue_token = end->continue_token;
     }
     memcpy(objects, lw->objects, page.n * sizeof(objects[0]));
     lw->nobjects = 0;
@@ -89,19 +89,18 @@ static int http_on_item(void *arg, struct cor_object *object)
     return lw->serial == serial ? 0 : -COR_ECANCELED;
 }
 
-static void http_on_list_done(void *arg, const struct cor_list_meta *meta,
-                              const struct cor_status *error)
+static void http_on_list_done(void *arg, const struct cor_response *response)
 {
     struct cor_http_list_watch *lw = arg;
     uint64_t serial = lw->serial;
 
     lw->call = NULL;
-    if (error) {
+    if (response->error) {
         http_end_request(lw);
-        cor_reflector_list_failed(lw->base.reflector, http_now_ms(lw), error);
+        cor_reflector_list_failed(lw->base.reflector, http_now_ms(lw), response->error);
         return;
     }
-    http_give_page(lw, meta);
+    http_give_page(lw, response);
     if (lw->serial == serial)
         http_end_request(lw);
 }
@@ -126,12 +125,12 @@ static int http_on_event(void *arg, const struct cor_watch_event *event)
     return lw->serial == serial ? 0 : -COR_ECANCELED;
 }
 
-static void http_on_watch_done(void *arg, const struct cor_status *error)
+static void http_on_watch_done(void *arg, const struct cor_response *response)
 {
     struct cor_http_list_watch *lw = arg;
 
     http_end_request(lw);
-    cor_reflector_watch_ended(lw->base.reflector, http_now_ms(lw), error);
+    cor_reflector_watch_ended(lw->base.reflector, http_now_ms(lw), response->error);
 }
 
 /* What the reflector asks for, as the program wants it. */
@@ -141,7 +140,7 @@ static struct cor_list_query http_query_of(const struct cor_http_list_watch *lw,
     struct cor_informer_request req =
         cor_informer_request_of(lw->request == LIST ? COR_VERB_LIST : COR_VERB_WATCH, opts,
                                 lw->opts.label_selector, lw->opts.field_selector, timeout_s);
-    struct cor_list_query query = {.list = *opts, .metadata_only = lw->opts.metadata_only};
+    struct cor_list_query query = {.list = *opts};
 
     for (size_t i = 0; i < COR_ARRAY_LEN(lw->opts.tweaks); i++)
         if (lw->opts.tweaks[i].fn)
@@ -164,49 +163,47 @@ static uint64_t http_deadline_of(const struct cor_list_query *query, uint64_t un
                             : untold_ms;
 }
 
-/* A driver must not answer before it returns. */
-static void http_tell_soon(struct cor_http_list_watch *lw, int r)
+/* Sends what the reflector asks for. `untold_ms` is for http_deadline_of(). */
+static void http_send(struct cor_http_list_watch *lw, const struct cor_list_options *opts,
+                      uint32_t timeout_s, uint64_t untold_ms, const struct cor_dynamic_cbs *cbs)
 {
-    if (r < 0)
+    const struct cor_api_operation op = {.verb = lw->request == LIST ? COR_API_VERB_LIST
+                                                                     : COR_API_VERB_WATCH,
+                                         .at = lw->opts.at,
+                                         .metadata_only = lw->opts.metadata_only,
+                                         .query = http_query_of(lw, opts, timeout_s)};
+    const struct cor_dynamic_call call = {.client = lw->opts.client,
+                                          .wire = lw->opts.wire,
+                                          .deadline_ms = http_deadline_of(&op.query, untold_ms),
+                                          .cbs = cbs,
+                                          .arg = lw};
+
+    /* A driver must not answer before it returns. */
+    if (cor_dynamic_send(&call, &op, &lw->call, &lw->why) < 0)
         cor_timer_set(&lw->soon, 0);
 }
 
 static void http_on_list(struct cor_reflector_driver *d, const struct cor_list_options *opts)
 {
+    static const struct cor_dynamic_cbs cbs = {.on_item = http_on_item,
+                                               .on_done = http_on_list_done};
     struct cor_http_list_watch *lw = http_of(d);
-    struct cor_list_query query;
-    struct cor_dynamic_list_call call = {.client = lw->opts.client,
-                                         .at = lw->opts.at,
-                                         .wire = lw->opts.wire,
-                                         .on_item = http_on_item,
-                                         .on_done = http_on_list_done,
-                                         .arg = lw};
 
     http_end_request(lw);
     lw->request = LIST;
-    query = http_query_of(lw, opts, 0);
-    call.deadline_ms = http_deadline_of(&query, COR_HTTP_LIST_WATCH_LIST_TIMEOUT_MS);
-    http_tell_soon(lw, cor_dynamic_list(&call, &query, &lw->call, &lw->why));
+    http_send(lw, opts, 0, COR_HTTP_LIST_WATCH_LIST_TIMEOUT_MS, &cbs);
 }
 
 static void http_on_watch(struct cor_reflector_driver *d, const struct cor_list_options *opts,
                           uint32_t timeout_s)
 {
+    static const struct cor_dynamic_cbs cbs = {
+        .on_open = http_on_open, .on_event = http_on_event, .on_done = http_on_watch_done};
     struct cor_http_list_watch *lw = http_of(d);
-    struct cor_list_query query;
-    struct cor_dynamic_watch_call call = {.client = lw->opts.client,
-                                          .at = lw->opts.at,
-                                          .wire = lw->opts.wire,
-                                          .on_open = http_on_open,
-                                          .on_event = http_on_event,
-                                          .on_done = http_on_watch_done,
-                                          .arg = lw};
 
     http_end_request(lw);
     lw->request = WATCH;
-    query = http_query_of(lw, opts, timeout_s);
-    call.deadline_ms = http_deadline_of(&query, 0);
-    http_tell_soon(lw, cor_dynamic_watch(&call, &query, &lw->call, &lw->why));
+    http_send(lw, opts, timeout_s, 0, &cbs);
 }
 
 static void http_on_cancel(struct cor_reflector_driver *d)

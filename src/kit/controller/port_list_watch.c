@@ -94,7 +94,7 @@ static struct cor_api_request *port_lw_next(struct cor_port_list_watch *lw,
     assert(!cor_api_is_under_way(&lw->reqs[lw->current].req));
     lw->current ^= 1;
     lw->reqs[lw->current] = (struct cor_port_list_watch_request){
-        .req = {.at = lw->what.at, .cbs = cbs},
+        .req = {.at = lw->what.at, .metadata_only = lw->what.metadata_only, .cbs = cbs},
         .lw = lw,
     };
     req = &lw->reqs[lw->current].req;
@@ -107,8 +107,7 @@ static struct cor_list_query port_lw_query(const struct cor_port_list_watch *lw,
     return (struct cor_list_query){.label_selector = lw->what.label_selector,
                                    .field_selector = lw->what.field_selector,
                                    .list = *opts,
-                                   .timeout_s = timeout_s,
-                                   .metadata_only = lw->what.metadata_only};
+                                   .timeout_s = timeout_s};
 }
 
 static void port_lw_list(struct cor_reflector_driver *driver, const struct cor_list_options *opts)

@@ -1,26 +1,25 @@
 /* clang-format off */
-/* A request of the port becomes a request of the dynamic client (`serves` becomes one of the REST
- * client, `resources` a question to discovery), and the answer goes back:
+/* An operation of the port becomes a request of the dynamic client (`resources` a question to
+ * discovery), and the answer goes back:
  *
- *   cor_api_get() ──► http_get() ──► cor_dynamic_get() ──► on_object_done() ──► cor_api_finish()
- *                        │ cannot be sent
- *                        └──► cor_api_refuse() ── the port's mail ──► cor_api_deliver_refusals()
+ *   cor_api_send() ──► http_send() ──► cor_dynamic_send() ──► on_done() ──► cor_api_finish()
+ *                         │ cannot be sent
+ *                         └──► cor_api_refuse() ── the port's mail ──► cor_api_deliver_refusals()
  *
- * `req->sent` is the request of the dynamic or the REST client, or the waiter of discovery;
- * `req->kind` says which of the three.
+ * `req->sent` is the request of the dynamic client, or the waiter of discovery; `req->kind` says
+ * which of the two.
  * Thread: the REST client's loop. */
 /* clang-format on */
 #include "kit/dynamic/api_port_http.h"
 
 #include <assert.h>
-#include <stdio.h>
 
 #include "base/err.h"
 #include "base/mem.h"
 #include "kit/dynamic/dynamic_client.h"
 #include "loop/loop.h"
 
-enum { SENT_DYNAMIC, SENT_REST, SENT_DISCOVERY };
+enum { SENT_DYNAMIC, SENT_DISCOVERY };
 
 static struct cor_http_port *http_port_of(struct cor_api_port *port)
 {
@@ -33,202 +32,65 @@ static enum cor_api_end end_of(const struct cor_status *error)
     return !error || error->code != 0 ? COR_API_ANSWERED : COR_API_UNANSWERED;
 }
 
-static void on_object_done(void *arg, struct cor_object *object, const struct cor_status *error)
-{
-    const struct cor_api_answer answer = {
-        .end = end_of(error), .error = error, .object = object, .remaining = -1};
-
-    cor_api_finish(arg, &answer);
-}
-
-static int on_list_item(void *arg, struct cor_object *object)
-{
-    struct cor_api_request *req = arg;
-
-    return req->cbs->on_item(req, object);
-}
-
-static void on_list_done(void *arg, const struct cor_list_meta *meta,
-                         const struct cor_status *error)
-{
-    struct cor_api_answer answer = {.end = end_of(error), .error = error, .remaining = -1};
-
-    if (meta) {
-        answer.resource_version = meta->resource_version;
-        answer.continue_token = meta->continue_token;
-        answer.remaining = meta->remaining;
-    }
-    cor_api_finish(arg, &answer);
-}
-
-static int on_watch_open(void *arg)
+static int on_open(void *arg)
 {
     struct cor_api_request *req = arg;
 
     return req->cbs->on_open ? req->cbs->on_open(req) : 0;
 }
 
-static int on_watch_event(void *arg, const struct cor_watch_event *event)
+static int on_item(void *arg, struct cor_object *item)
+{
+    struct cor_api_request *req = arg;
+
+    return req->cbs->on_item(req, item);
+}
+
+static int on_event(void *arg, const struct cor_watch_event *event)
 {
     struct cor_api_request *req = arg;
 
     return req->cbs->on_event(req, event);
 }
 
-static void on_watch_done(void *arg, const struct cor_status *error)
+static void on_done(void *arg, const struct cor_response *response)
 {
-    const struct cor_api_answer answer = {.end = end_of(error), .error = error, .remaining = -1};
+    const struct cor_api_answer answer = {.end = end_of(response->error),
+                                          .error = response->error,
+                                          .object = response->object,
+                                          .resource_version = response->resource_version,
+                                          .continue_token = response->continue_token,
+                                          .remaining = response->remaining};
 
     cor_api_finish(arg, &answer);
 }
 
-static void on_serves_done(void *arg, const struct cor_rest_result *result)
+/* Refuses a request of which nothing was sent because of `r`. */
+static void http_refuse(struct cor_api_port *port, struct cor_api_request *req, int r)
 {
-    on_watch_done(arg, result->error);
+    if (req->refusal.err == 0)
+        cor_api_cannot_send(r, &req->refusal);
+    cor_api_refuse(port, req);
 }
 
-/* Keeps the handle of what was sent, or refuses the request when `r` says that nothing was. */
-static void http_keep(struct cor_api_port *port, struct cor_api_request *req, int r, unsigned kind,
-                      void *sent)
+static void http_send(struct cor_api_port *port, struct cor_api_request *req,
+                      const struct cor_api_operation *op)
 {
+    static const struct cor_dynamic_cbs cbs = {on_open, on_item, on_event, on_done};
+    const struct cor_dynamic_call call = {.client = http_port_of(port)->rest,
+                                          .timeout_ms = req->timeout_ms,
+                                          .deadline_ms = req->deadline_ms,
+                                          .cbs = &cbs,
+                                          .arg = req};
+    struct cor_dynamic_request *sent;
+    int r = cor_dynamic_send(&call, op, &sent, &req->refusal);
+
     if (r < 0) {
-        if (req->refusal.err == 0)
-            cor_status_set(&req->refusal, r, "the request could not be sent: %s", cor_err_text(r));
-        cor_api_refuse(port, req);
+        http_refuse(port, req, r);
         return;
     }
-    req->kind = kind;
+    req->kind = SENT_DYNAMIC;
     req->sent = sent;
-}
-
-static struct cor_dynamic_call http_call(struct cor_api_port *port, struct cor_api_request *req)
-{
-    return (struct cor_dynamic_call){.client = http_port_of(port)->rest,
-                                     .at = req->at,
-                                     .timeout_ms = req->timeout_ms,
-                                     .deadline_ms = req->deadline_ms,
-                                     .metadata_only = req->metadata_only,
-                                     .on_done = on_object_done,
-                                     .arg = req};
-}
-
-static void http_get(struct cor_api_port *port, struct cor_api_request *req,
-                     struct cor_str resource_version)
-{
-    const struct cor_dynamic_call call = http_call(port, req);
-    struct cor_dynamic_request *sent = NULL;
-    int r = cor_dynamic_get(&call, resource_version, &sent, &req->refusal);
-
-    http_keep(port, req, r, SENT_DYNAMIC, sent);
-}
-
-static void http_list(struct cor_api_port *port, struct cor_api_request *req,
-                      const struct cor_list_query *query)
-{
-    const struct cor_dynamic_list_call call = {.client = http_port_of(port)->rest,
-                                               .at = req->at,
-                                               .timeout_ms = req->timeout_ms,
-                                               .deadline_ms = req->deadline_ms,
-                                               .on_item = on_list_item,
-                                               .on_done = on_list_done,
-                                               .arg = req};
-    struct cor_dynamic_request *sent = NULL;
-    int r = cor_dynamic_list(&call, query, &sent, &req->refusal);
-
-    http_keep(port, req, r, SENT_DYNAMIC, sent);
-}
-
-static void http_watch(struct cor_api_port *port, struct cor_api_request *req,
-                       const struct cor_list_query *query)
-{
-    const struct cor_dynamic_watch_call call = {.client = http_port_of(port)->rest,
-                                                .at = req->at,
-                                                .deadline_ms = req->deadline_ms,
-                                                .on_open = on_watch_open,
-                                                .on_event = on_watch_event,
-                                                .on_done = on_watch_done,
-                                                .arg = req};
-    struct cor_dynamic_request *sent = NULL;
-    int r = cor_dynamic_watch(&call, query, &sent, &req->refusal);
-
-    http_keep(port, req, r, SENT_DYNAMIC, sent);
-}
-
-static void http_create(struct cor_api_port *port, struct cor_api_request *req,
-                        struct cor_object *object, const struct cor_write_options *opts)
-{
-    const struct cor_dynamic_call call = http_call(port, req);
-    struct cor_dynamic_request *sent = NULL;
-    int r = cor_dynamic_create(&call, object, opts, &sent, &req->refusal);
-
-    http_keep(port, req, r, SENT_DYNAMIC, sent);
-}
-
-static void http_update(struct cor_api_port *port, struct cor_api_request *req,
-                        struct cor_object *object, const struct cor_write_options *opts)
-{
-    const struct cor_dynamic_call call = http_call(port, req);
-    struct cor_dynamic_request *sent = NULL;
-    int r = cor_dynamic_update(&call, object, opts, &sent, &req->refusal);
-
-    http_keep(port, req, r, SENT_DYNAMIC, sent);
-}
-
-static void http_patch(struct cor_api_port *port, struct cor_api_request *req,
-                       enum cor_patch_type type, struct cor_str patch,
-                       const struct cor_write_options *opts)
-{
-    const struct cor_dynamic_call call = http_call(port, req);
-    struct cor_dynamic_request *sent = NULL;
-    int r = cor_dynamic_patch(&call, type, patch, opts, &sent, &req->refusal);
-
-    http_keep(port, req, r, SENT_DYNAMIC, sent);
-}
-
-static void http_remove(struct cor_api_port *port, struct cor_api_request *req,
-                        const struct cor_removal_options *opts)
-{
-    const struct cor_dynamic_call call = http_call(port, req);
-    struct cor_dynamic_request *sent = NULL;
-    int r = cor_dynamic_delete(&call, opts, &sent, &req->refusal);
-
-    http_keep(port, req, r, SENT_DYNAMIC, sent);
-}
-
-static void http_remove_collection(struct cor_api_port *port, struct cor_api_request *req,
-                                   const struct cor_removal_options *opts,
-                                   const struct cor_list_query *which)
-{
-    const struct cor_dynamic_call call = http_call(port, req);
-    struct cor_dynamic_request *sent = NULL;
-    int r = cor_dynamic_delete_collection(&call, opts, which, &sent, &req->refusal);
-
-    http_keep(port, req, r, SENT_DYNAMIC, sent);
-}
-
-/* The document of a group and version exists exactly when the server serves it. Groups and versions
- * are names of the caller's program, not input. */
-static void http_serves(struct cor_api_port *port, struct cor_api_request *req)
-{
-    static const struct cor_rest_cbs cbs = {.on_done = on_serves_done};
-    const struct cor_gvr *gvr = &req->at.gvr;
-    char target[600];
-    int n = gvr->group.n > 0
-                ? snprintf(target, sizeof(target), "/apis/%.*s/%.*s", COR_STR_ARG(gvr->group),
-                           COR_STR_ARG(gvr->version))
-                : snprintf(target, sizeof(target), "/api/%.*s", COR_STR_ARG(gvr->version));
-    const struct cor_rest_request_opts opts = {.is_discovery = true,
-                                               .target = cor_str(target, (size_t)n),
-                                               .timeout_ms = req->timeout_ms,
-                                               .deadline_ms = req->deadline_ms,
-                                               .cbs = &cbs,
-                                               .arg = req};
-    struct cor_rest_request *sent = NULL;
-    int r = (size_t)n < sizeof(target)
-                ? cor_rest_request_open(http_port_of(port)->rest, &opts, &sent)
-                : -COR_ETOOBIG;
-
-    http_keep(port, req, r, SENT_REST, sent);
 }
 
 static unsigned verbs_of(const struct cor_catalog_resource *resource)
@@ -317,15 +179,18 @@ static void http_resources(struct cor_api_port *port, struct cor_api_request *re
         cor_discovery_invalidate(hp->discovery);
     if (r == 0)
         r = cor_discovery_fetch(hp->discovery, on_catalog, req, &waiter);
-    http_keep(port, req, r, SENT_DISCOVERY, waiter);
+    if (r < 0) {
+        http_refuse(port, req, r);
+        return;
+    }
+    req->kind = SENT_DISCOVERY;
+    req->sent = waiter;
 }
 
 static void http_cancel(struct cor_api_port *port, struct cor_api_request *req)
 {
     if (req->kind == SENT_DISCOVERY)
         cor_discovery_cancel(req->sent);
-    else if (req->kind == SENT_REST)
-        cor_rest_request_cancel(req->sent);
     else
         cor_dynamic_cancel(req->sent);
 }
@@ -349,15 +214,7 @@ static void http_wake(struct cor_api_port *port)
 }
 
 static const struct cor_api_port_ops http_ops = {
-    .get = http_get,
-    .list = http_list,
-    .watch = http_watch,
-    .create = http_create,
-    .update = http_update,
-    .patch = http_patch,
-    .remove = http_remove,
-    .remove_collection = http_remove_collection,
-    .serves = http_serves,
+    .send = http_send,
     .resources = http_resources,
     .cancel = http_cancel,
     .wake = http_wake,

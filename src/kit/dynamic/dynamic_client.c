@@ -1,7 +1,7 @@
 /* clang-format off */
-/* Every verb becomes one request of the REST client; the answer becomes objects.
+/* Every operation becomes one request of the REST client; the answer becomes objects.
  *
- *   cor_dynamic_get() … ──► path and query are written ──► request_send() ──► REST client
+ *   cor_dynamic_send() ──► cor_api_form_init() ──► request_open() ──► REST client
  *   OBJECT, NOTHING: the whole body ──► on_object_done(): one object, or a Status
  *   LIST:            pieces ──► list reader ──► on_item; at the end on_list_done()
  *   WATCH:           pieces ──► watch reader ──► on_event; at the end on_watch_done()
@@ -21,30 +21,24 @@
 
 #include "base/err.h"
 #include "base/mem.h"
-#include "meta/names/patch_type.h"
+#include "kit/dynamic/list_reader.h"
+#include "kit/dynamic/watch_reader.h"
 #include "meta/object/object_received.h"
 #include "json/text/json.h"
 #include "json/text/scan.h"
 
-#define BODY_MAX 4096 /* of DeleteOptions */
 #define PROTOBUF "application/vnd.kubernetes.protobuf"
-
-enum kind { OBJECT, NOTHING, LIST, WATCH };
 
 struct cor_dynamic_request {
     struct cor_rest_request *rest;
-    enum kind kind;
+    struct cor_dynamic_call call;
+    enum cor_api_result result;
     bool is_busy;          /* a reader is on the stack and must not be freed */
     bool is_cancelled;     /* while it was busy: it is freed when the reader has returned */
     bool is_open;          /* of a watch */
     struct cor_status why; /* what was wrong with the answer */
     struct cor_list_reader list;
     struct cor_watch_reader watch;
-    union {
-        struct cor_dynamic_call object_call;
-        struct cor_dynamic_list_call list_call;
-        struct cor_dynamic_watch_call watch_call;
-    };
 };
 
 static void request_free(struct cor_dynamic_request *req)
@@ -97,14 +91,15 @@ static int on_head(void *arg, const struct cor_rest_head *head)
     struct cor_dynamic_request *req = arg;
 
     req->is_open = true;
-    if (req->kind == LIST)
-        req->list.wire.type = wire_of(head, req->list_call.wire);
-    else
-        req->watch.wire = wire_of(head, req->watch_call.wire);
-    if (req->kind != WATCH || !req->watch_call.on_open)
+    if (req->result == COR_API_RESULT_LIST) {
+        req->list.wire.type = wire_of(head, req->call.wire);
+        return 0;
+    }
+    req->watch.wire = wire_of(head, req->call.wire);
+    if (!req->call.cbs->on_open)
         return 0;
     req->is_busy = true;
-    return request_leave(req, req->watch_call.on_open(req->watch_call.arg));
+    return request_leave(req, req->call.cbs->on_open(req->call.arg));
 }
 
 static int on_body(void *arg, struct cor_str piece)
@@ -113,8 +108,8 @@ static int on_body(void *arg, struct cor_str piece)
     int r;
 
     req->is_busy = true;
-    r = req->kind == LIST ? cor_list_reader_feed(&req->list, piece, &req->why)
-                          : cor_watch_reader_feed(&req->watch, piece, &req->why);
+    r = req->result == COR_API_RESULT_LIST ? cor_list_reader_feed(&req->list, piece, &req->why)
+                                           : cor_watch_reader_feed(&req->watch, piece, &req->why);
     return request_leave(req, r);
 }
 
@@ -135,375 +130,150 @@ static bool is_failed_status(const struct cor_object *object)
             cor_json_to_raw(status, &raw) < 0 || !cor_str_eqz(raw, "Success"));
 }
 
+static void request_finish(struct cor_dynamic_request *req, const struct cor_response *response)
+{
+    req->call.cbs->on_done(req->call.arg, response);
+    request_free(req);
+}
+
 static void on_object_done(void *arg, const struct cor_rest_result *result)
 {
     struct cor_dynamic_request *req = arg;
-    struct cor_dynamic_call call = req->object_call;
+    struct cor_response response = {.remaining = -1};
     COR_CLEANUP(cor_object_unrefp) struct cor_object *object = NULL;
 
-    if (!result->error && req->kind == OBJECT)
+    if (!result->error && req->result == COR_API_RESULT_OBJECT)
         cor_status_received(&req->why, cor_object_received(result->body, COR_STR(""), COR_STR(""),
                                                            &object, &req->why));
     if (object && is_failed_status(object))
         cor_status_read(&req->why, 500, result->body);
-    if (call.code)
-        *call.code = result->code;
-    if (error_of(req, result))
-        call.on_done(call.arg, NULL, error_of(req, result));
-    else
-        call.on_done(call.arg, object, NULL);
-    request_free(req);
+    if (req->call.code)
+        *req->call.code = result->code;
+    response.error = error_of(req, result);
+    response.object = response.error ? NULL : object;
+    request_finish(req, &response);
 }
 
 static void on_list_done(void *arg, const struct cor_rest_result *result)
 {
     struct cor_dynamic_request *req = arg;
-    struct cor_dynamic_list_call call = req->list_call;
+    struct cor_response response = {.remaining = -1};
     struct cor_list_meta meta;
 
     if (!result->error)
         cor_list_reader_end(&req->list, &req->why);
-    meta = cor_list_reader_meta(&req->list);
-    if (error_of(req, result))
-        call.on_done(call.arg, NULL, error_of(req, result));
-    else
-        call.on_done(call.arg, &meta, NULL);
-    request_free(req);
+    response.error = error_of(req, result);
+    if (!response.error) {
+        meta = cor_list_reader_meta(&req->list);
+        response.resource_version = meta.resource_version;
+        response.continue_token = meta.continue_token;
+        response.remaining = meta.remaining;
+    }
+    request_finish(req, &response);
 }
 
 static void on_watch_done(void *arg, const struct cor_rest_result *result)
 {
     struct cor_dynamic_request *req = arg;
-    struct cor_dynamic_watch_call call = req->watch_call;
     const struct cor_status *error = error_of(req, result);
     bool is_plain = req->is_open && error && req->why.err == 0 &&
                     (error->err == -COR_EBROKEN || error->err == -COR_ETIMEOUT);
+    const struct cor_response response = {.error = is_plain ? NULL : error, .remaining = -1};
 
-    call.on_done(call.arg, is_plain ? NULL : error);
-    request_free(req);
+    request_finish(req, &response);
 }
 
-static const struct cor_rest_cbs object_cbs = {NULL, NULL, on_object_done};
-static const struct cor_rest_cbs list_cbs = {on_head, on_body, on_list_done};
-static const struct cor_rest_cbs watch_cbs = {on_head, on_body, on_watch_done};
-
-static int cannot_send(int r, struct cor_status *reterr)
-{
-    return cor_status_set(reterr, r, "the request could not be sent: %s", cor_err_text(r));
-}
-
-static struct cor_dynamic_request *request_new(enum kind kind)
-{
-    struct cor_dynamic_request *req = cor_calloc(1, sizeof(*req));
-
-    if (req)
-        req->kind = kind;
-    return req;
-}
-
-/* Sends the request, and frees it when it cannot be sent. */
-static int request_send(struct cor_rest_client *client, struct cor_dynamic_request *take_req,
-                        struct cor_rest_request_opts *opts, struct cor_dynamic_request **ret_req,
-                        struct cor_status *reterr)
-{
-    int r;
-
-    opts->arg = take_req;
-    r = cor_rest_request_open(client, opts, &take_req->rest);
-    if (r < 0) {
-        request_free(take_req);
-        return cannot_send(r, reterr);
-    }
-    *ret_req = take_req;
-    return 0;
-}
-
-static int require_name(const struct cor_resource_path *at, struct cor_status *reterr)
-{
-    return at->name.n > 0 ? 0 : cor_status_set(reterr, -COR_EINVAL, "name is required");
-}
+/* How each answer is read. */
+static const struct {
+    enum cor_rest_kind kind;
+    struct cor_rest_cbs cbs;
+} readings[] = {
+    [COR_API_RESULT_OBJECT] = {COR_REST_WHOLE, {NULL, NULL, on_object_done}},
+    [COR_API_RESULT_NOTHING] = {COR_REST_WHOLE, {NULL, NULL, on_object_done}},
+    [COR_API_RESULT_LIST] = {COR_REST_STREAM, {on_head, on_body, on_list_done}},
+    [COR_API_RESULT_WATCH] = {COR_REST_WATCH, {on_head, on_body, on_watch_done}},
+};
 
 /* The Accept headers of client-go's metadata client, and of its typed clients. A server without
  * that form sends whole objects, or JSON. */
-static struct cor_str accept_of(enum kind kind, bool metadata_only,
-                                const struct cor_wire_type *wire)
+static struct cor_str accept_of(const struct cor_api_form *form, const struct cor_wire_type *wire)
 {
-    if (!metadata_only)
+    if (!form->metadata_only)
         return wire ? COR_STR(PROTOBUF ",application/json") : COR_STR("");
-    return kind == LIST
+    return form->result == COR_API_RESULT_LIST
                ? COR_STR("application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,"
                          "application/json")
                : COR_STR("application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,"
                          "application/json");
 }
 
-/* Sends a request with one answer; `target` has the query already. */
-static int request_object(const struct cor_dynamic_call *call, enum kind kind,
-                          struct cor_rest_request_opts opts, const struct cor_buf *target,
-                          struct cor_dynamic_request **ret_req, struct cor_status *reterr)
+/* Opens the request, and frees it when it cannot be sent. */
+static int request_open(struct cor_dynamic_request *take_req, const struct cor_api_operation *op,
+                        const struct cor_api_form *form)
 {
-    struct cor_dynamic_request *req = request_new(kind);
-
-    if (!req)
-        return cannot_send(-COR_ENOMEM, reterr);
-    req->object_call = *call;
-    opts.target = cor_buf_str(target);
-    opts.accept = accept_of(kind, call->metadata_only, NULL);
-    opts.timeout_ms = call->timeout_ms;
-    opts.deadline_ms = call->deadline_ms;
-    opts.cbs = &object_cbs;
-    return request_send(call->client, req, &opts, ret_req, reterr);
-}
-
-int cor_dynamic_get(const struct cor_dynamic_call *call, struct cor_str resource_version,
-                    struct cor_dynamic_request **ret_req, struct cor_status *reterr)
-{
-    COR_CLEANUP(cor_buf_deinit) struct cor_buf target;
-    int r = require_name(&call->at, reterr);
-
-    cor_buf_init(&target, COR_REST_TARGET_MAX);
-    if (r == 0)
-        r = cor_resource_path_write(&call->at, &target, reterr);
-    if (r < 0)
-        return r;
-    r = cor_query_add(&target, "resourceVersion", resource_version);
-    return r < 0 ? cannot_send(r, reterr)
-                 : request_object(call, OBJECT, (struct cor_rest_request_opts){0}, &target, ret_req,
-                                  reterr);
-}
-
-/* Sends create, update and patch: a body to a path, with options in the query. */
-static int write_object(const struct cor_dynamic_call *call, const struct cor_resource_path *at,
-                        struct cor_rest_request_opts opts, const struct cor_write_options *write,
-                        struct cor_dynamic_request **ret_req, struct cor_status *reterr)
-{
-    COR_CLEANUP(cor_buf_deinit) struct cor_buf target;
+    const struct cor_dynamic_call *call = &take_req->call;
+    const struct cor_rest_request_opts opts = {
+        .kind = readings[form->result].kind,
+        .is_discovery = op->is_discovery,
+        .method = cor_http_method_name(form->method),
+        .target = cor_buf_str(&form->target),
+        .accept = accept_of(form, call->wire),
+        .content_type = form->content_type,
+        .body = op->object ? cor_object_json(op->object) : form->body,
+        .timeout_ms = form->result == COR_API_RESULT_WATCH ? 0 : call->timeout_ms,
+        .deadline_ms = call->deadline_ms,
+        .cbs = &readings[form->result].cbs,
+        .arg = take_req,
+    };
     int r;
 
-    cor_buf_init(&target, COR_REST_TARGET_MAX);
-    r = cor_resource_path_write(at, &target, reterr);
+    take_req->result = form->result;
+    if (form->result == COR_API_RESULT_LIST)
+        cor_list_reader_init(&take_req->list, call->cbs->on_item, call->arg);
+    else if (form->result == COR_API_RESULT_WATCH)
+        cor_watch_reader_init(&take_req->watch, call->cbs->on_event, call->arg);
+    r = cor_rest_request_open(call->client, &opts, &take_req->rest);
     if (r < 0)
-        return r;
-    r = write ? cor_write_options_write(write, &target) : 0;
-    return r < 0 ? cannot_send(r, reterr)
-                 : request_object(call, OBJECT, opts, &target, ret_req, reterr);
+        request_free(take_req);
+    return r;
 }
 
-/* The path of an object that is written: with its own name, unless the caller gave one. */
-static struct cor_resource_path path_of(const struct cor_dynamic_call *call,
-                                        const struct cor_object *object)
+/* client-go's check. A patch that is no JSON, or is nested more deeply than is read here, is left
+ * to the server. */
+static int check_apply(struct cor_str patch, struct cor_status *reterr)
 {
-    struct cor_resource_path at = call->at;
+    struct cor_str metadata, fields;
+    bool is_canonical;
 
-    if (at.name.n == 0)
-        at.name = cor_object_name(object);
-    return at;
-}
-
-int cor_dynamic_create(const struct cor_dynamic_call *call, const struct cor_object *object,
-                       const struct cor_write_options *opts, struct cor_dynamic_request **ret_req,
-                       struct cor_status *reterr)
-{
-    struct cor_resource_path at = path_of(call, object);
-
-    if (cor_object_make_json(object) < 0)
-        return cannot_send(-COR_ENOMEM, reterr);
-    if (at.subresource.n == 0)
-        at.name = COR_STR("");
-    return write_object(
-        call, &at,
-        (struct cor_rest_request_opts){.method = COR_STR("POST"), .body = cor_object_json(object)},
-        opts, ret_req, reterr);
-}
-
-int cor_dynamic_update(const struct cor_dynamic_call *call, const struct cor_object *object,
-                       const struct cor_write_options *opts, struct cor_dynamic_request **ret_req,
-                       struct cor_status *reterr)
-{
-    struct cor_resource_path at = path_of(call, object);
-    int r = require_name(&at, reterr);
-
-    if (r == 0 && cor_object_make_json(object) < 0)
-        r = cannot_send(-COR_ENOMEM, reterr);
-    return r < 0 ? r
-                 : write_object(call, &at,
-                                (struct cor_rest_request_opts){.method = COR_STR("PUT"),
-                                                               .body = cor_object_json(object)},
-                                opts, ret_req, reterr);
-}
-
-static int send_patch(const struct cor_dynamic_call *call, const struct cor_resource_path *at,
-                      enum cor_patch_type type, struct cor_str patch,
-                      const struct cor_write_options *opts, struct cor_dynamic_request **ret_req,
-                      struct cor_status *reterr)
-{
-    int r = require_name(at, reterr);
-
-    if (r == 0 && (unsigned)type >= COR_PATCH_TYPES)
-        r = cor_status_set(reterr, -COR_EINVAL, "there is no patch type %d", (int)type);
-    return r < 0 ? r
-                 : write_object(
-                       call, at,
-                       (struct cor_rest_request_opts){.method = COR_STR("PATCH"),
-                                                      .content_type = cor_patch_media_type(type),
-                                                      .body = patch},
-                       opts, ret_req, reterr);
-}
-
-static int check_managed_fields(struct cor_str metadata, enum cor_json_order order,
-                                struct cor_status *reterr)
-{
-    struct cor_str fields;
-
-    if (cor_json_get(metadata, COR_STR("managedFields"), order, &fields) < 0 ||
+    if (cor_json_check(patch, &COR_JSON_LIMITS_DEFAULT, &is_canonical, NULL) < 0 ||
+        cor_json_get(patch, COR_STR("metadata"), COR_JSON_ANY_ORDER, &metadata) < 0 ||
+        cor_json_get(metadata, COR_STR("managedFields"), COR_JSON_ANY_ORDER, &fields) < 0 ||
         cor_json_type(fields) != COR_JSON_ARRAY || fields.n == sizeof("[]") - 1)
         return 0;
     return cor_status_set(reterr, -COR_EINVAL,
                           "cannot apply an object with managed fields already set");
 }
 
-int cor_dynamic_patch(const struct cor_dynamic_call *call, enum cor_patch_type type,
-                      struct cor_str patch, const struct cor_write_options *opts,
-                      struct cor_dynamic_request **ret_req, struct cor_status *reterr)
-{
-    struct cor_str metadata;
-    bool is_canonical;
-    int r = 0;
-
-    if (type == COR_PATCH_APPLY &&
-        cor_json_check(patch, &COR_JSON_LIMITS_DEFAULT, &is_canonical, NULL) == 0 &&
-        cor_json_get(patch, COR_STR("metadata"), COR_JSON_ANY_ORDER, &metadata) == 0)
-        r = check_managed_fields(metadata, COR_JSON_ANY_ORDER, reterr);
-    return r < 0 ? r : send_patch(call, &call->at, type, patch, opts, ret_req, reterr);
-}
-
-int cor_dynamic_apply(const struct cor_dynamic_call *call, const struct cor_object *object,
-                      const struct cor_write_options *opts, struct cor_dynamic_request **ret_req,
-                      struct cor_status *reterr)
-{
-    struct cor_resource_path at = path_of(call, object);
-    struct cor_view metadata;
-    int r;
-
-    if (cor_object_make_json(object) < 0)
-        return cannot_send(-COR_ENOMEM, reterr);
-    metadata = cor_view_member(cor_object_view(object), COR_STR("metadata"));
-    r = check_managed_fields(metadata.json, cor_object_order(object), reterr);
-    return r < 0 ? r
-                 : send_patch(call, &at, COR_PATCH_APPLY, cor_object_json(object), opts, ret_req,
-                              reterr);
-}
-
-static int send_removal(const struct cor_dynamic_call *call, enum kind kind,
-                        const struct cor_removal_options *opts, const struct cor_buf *target,
-                        struct cor_dynamic_request **ret_req, struct cor_status *reterr)
-{
-    static const struct cor_removal_options defaults;
-    COR_CLEANUP(cor_buf_deinit) struct cor_buf body;
-    int r;
-
-    cor_buf_init(&body, BODY_MAX);
-    r = cor_removal_options_write(opts ? opts : &defaults, &body);
-    return r < 0 ? cannot_send(r, reterr)
-                 : request_object(call, kind,
-                                  (struct cor_rest_request_opts){.method = COR_STR("DELETE"),
-                                                                 .body = cor_buf_str(&body)},
-                                  target, ret_req, reterr);
-}
-
-int cor_dynamic_delete(const struct cor_dynamic_call *call, const struct cor_removal_options *opts,
-                       struct cor_dynamic_request **ret_req, struct cor_status *reterr)
-{
-    COR_CLEANUP(cor_buf_deinit) struct cor_buf target;
-    int r = require_name(&call->at, reterr);
-
-    cor_buf_init(&target, COR_REST_TARGET_MAX);
-    if (r == 0)
-        r = cor_resource_path_write(&call->at, &target, reterr);
-    return r < 0 ? r : send_removal(call, OBJECT, opts, &target, ret_req, reterr);
-}
-
-/* Writes the path of a collection, and the query. */
-static int write_collection(const struct cor_resource_path *from,
-                            const struct cor_list_query *query, bool watch, struct cor_buf *target,
-                            struct cor_status *reterr)
-{
-    struct cor_resource_path at = *from;
-    struct cor_list_query q = query ? *query : (struct cor_list_query){0};
-    int r;
-
-    at.name = at.subresource = COR_STR("");
-    q.list.watch = watch;
-    r = cor_resource_path_write(&at, target, reterr);
-    if (r < 0)
-        return r;
-    r = cor_list_query_write(&q, target);
-    return r < 0 ? cannot_send(r, reterr) : 0;
-}
-
-int cor_dynamic_delete_collection(const struct cor_dynamic_call *call,
-                                  const struct cor_removal_options *opts,
-                                  const struct cor_list_query *which,
-                                  struct cor_dynamic_request **ret_req, struct cor_status *reterr)
-{
-    COR_CLEANUP(cor_buf_deinit) struct cor_buf target;
-    int r;
-
-    cor_buf_init(&target, COR_REST_TARGET_MAX);
-    r = write_collection(&call->at, which, false, &target, reterr);
-    return r < 0 ? r : send_removal(call, NOTHING, opts, &target, ret_req, reterr);
-}
-
-/* Sends a list or watch, whose reader is in `take_req`. */
-static int send_collection(struct cor_rest_client *client, const struct cor_resource_path *at,
-                           const struct cor_list_query *query, struct cor_rest_request_opts opts,
-                           struct cor_dynamic_request *take_req,
-                           struct cor_dynamic_request **ret_req, struct cor_status *reterr)
-{
-    COR_CLEANUP(cor_buf_deinit) struct cor_buf target;
-    int r;
-
-    cor_buf_init(&target, COR_REST_TARGET_MAX);
-    r = write_collection(at, query, opts.kind == COR_REST_WATCH, &target, reterr);
-    if (r < 0) {
-        request_free(take_req);
-        return r;
-    }
-    opts.target = cor_buf_str(&target);
-    return request_send(client, take_req, &opts, ret_req, reterr);
-}
-
-int cor_dynamic_list(const struct cor_dynamic_list_call *call, const struct cor_list_query *query,
+int cor_dynamic_send(const struct cor_dynamic_call *call, const struct cor_api_operation *op,
                      struct cor_dynamic_request **ret_req, struct cor_status *reterr)
 {
-    const struct cor_rest_request_opts opts = {
-        .kind = COR_REST_STREAM,
-        .accept = accept_of(LIST, query->metadata_only, call->wire),
-        .timeout_ms = call->timeout_ms,
-        .deadline_ms = call->deadline_ms,
-        .cbs = &list_cbs};
-    struct cor_dynamic_request *req = request_new(LIST);
+    COR_CLEANUP(cor_api_form_deinit) struct cor_api_form form;
+    struct cor_dynamic_request *req;
+    int r = cor_api_form_init(&form, op, reterr);
 
-    if (!req)
-        return cannot_send(-COR_ENOMEM, reterr);
-    req->list_call = *call;
-    cor_list_reader_init(&req->list, call->on_item, call->arg);
-    return send_collection(call->client, &call->at, query, opts, req, ret_req, reterr);
-}
-
-int cor_dynamic_watch(const struct cor_dynamic_watch_call *call, const struct cor_list_query *query,
-                      struct cor_dynamic_request **ret_req, struct cor_status *reterr)
-{
-    const struct cor_rest_request_opts opts = {
-        .kind = COR_REST_WATCH,
-        .accept = accept_of(WATCH, query->metadata_only, call->wire),
-        .deadline_ms = call->deadline_ms,
-        .cbs = &watch_cbs};
-    struct cor_dynamic_request *req = request_new(WATCH);
-
-    if (!req)
-        return cannot_send(-COR_ENOMEM, reterr);
-    req->watch_call = *call;
-    cor_watch_reader_init(&req->watch, call->on_event, call->arg);
-    return send_collection(call->client, &call->at, query, opts, req, ret_req, reterr);
+    if (r == 0 && op->verb == COR_API_VERB_PATCH && op->patch_type == COR_PATCH_APPLY)
+        r = check_apply(op->patch, reterr);
+    if (r < 0)
+        return r;
+    req = cor_calloc(1, sizeof(*req));
+    if (!req || (op->object && cor_object_make_json(op->object) < 0)) {
+        cor_free(req);
+        return cor_api_cannot_send(-COR_ENOMEM, reterr);
+    }
+    req->call = *call;
+    r = request_open(req, op, &form);
+    if (r < 0)
+        return cor_api_cannot_send(r, reterr);
+    *ret_req = req;
+    return 0;
 }

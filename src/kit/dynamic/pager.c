@@ -133,20 +133,20 @@ static void pager_go_on(struct cor_pager *p);
 static int pager_ask(struct cor_pager *p, struct cor_status *reterr);
 
 /* The list has the revision of its first page; the last page has an empty token. */
-static void pager_take_page(struct cor_pager *p, const struct cor_list_meta *meta)
+static void pager_take_page(struct cor_pager *p, const struct cor_response *page)
 {
-    int r = p->rv.n == 0 ? cor_buf_adds(&p->rv, meta->resource_version) : 0;
+    int r = p->rv.n == 0 ? cor_buf_adds(&p->rv, page->resource_version) : 0;
 
     cor_dlist_push(&p->pages, &p->filling->link);
     p->npages++;
     p->filling = NULL;
-    p->is_complete = r < 0 || meta->continue_token.n == 0 || p->is_full;
+    p->is_complete = r < 0 || page->continue_token.n == 0 || p->is_full;
     if (r < 0)
         cor_status_set(&p->why, r, "%s", cor_err_text(r));
     else if (!p->is_complete)
         p->is_complete =
             cor_status_received(&p->why,
-                                cor_page_walk_next(&p->walk, meta->continue_token, &p->why)) < 0;
+                                cor_page_walk_next(&p->walk, page->continue_token, &p->why)) < 0;
 }
 
 /* Has a list that is gathered expired after its first page? */
@@ -163,29 +163,26 @@ static void pager_begin_full_list(struct cor_pager *p)
     p->is_full = true;
 }
 
-static void on_page_done(void *arg, const struct cor_list_meta *meta,
-                         const struct cor_status *error)
+static void on_page_done(void *arg, const struct cor_response *page)
 {
     struct cor_pager *p = arg;
 
     p->req = NULL;
-    if (!error)
-        pager_take_page(p, meta);
-    else if (pager_wants_full_list(p, error))
+    if (!page->error)
+        pager_take_page(p, page);
+    else if (pager_wants_full_list(p, page->error))
         pager_begin_full_list(p);
     else
-        pager_fail(p, error);
+        pager_fail(p, page->error);
     pager_go_on(p);
 }
 
 static int pager_ask(struct cor_pager *p, struct cor_status *reterr)
 {
-    struct cor_dynamic_list_call call = {.client = p->opts.client,
-                                         .at = p->opts.at,
-                                         .on_item = on_item,
-                                         .on_done = on_page_done,
-                                         .arg = p};
-    struct cor_list_query query = p->opts.query;
+    static const struct cor_dynamic_cbs cbs = {.on_item = on_item, .on_done = on_page_done};
+    struct cor_dynamic_call call = {.client = p->opts.client, .cbs = &cbs, .arg = p};
+    struct cor_api_operation op = p->opts.op;
+    struct cor_list_options *list = &op.query.list;
     int r = cor_rest_client_left_ms(call.client, p->end_ms, &call.timeout_ms);
 
     if (r < 0)
@@ -196,15 +193,15 @@ static int pager_ask(struct cor_pager *p, struct cor_status *reterr)
     if (!p->filling)
         return cor_status_set(reterr, -COR_ENOMEM, "no memory for a page");
     if (p->is_full) {
-        query.list.limit = 0;
-        query.list.continue_token = COR_STR("");
+        list->limit = 0;
+        list->continue_token = COR_STR("");
     }
     if (p->walk.token.n > 0) {
         p->is_paged = true;
-        query.list.continue_token = cor_buf_str(&p->walk.token);
-        query.list.resource_version = query.list.resource_version_match = COR_STR("");
+        list->continue_token = cor_buf_str(&p->walk.token);
+        list->resource_version = list->resource_version_match = COR_STR("");
     }
-    return cor_dynamic_list(&call, &query, &p->req, reterr);
+    return cor_dynamic_send(&call, &op, &p->req, reterr);
 }
 
 /* Is there room for the page that is being taken, the one after it, and those fetched ahead? */
@@ -327,17 +324,17 @@ void cor_pager_resume(struct cor_pager *p)
 
 static int copy_strings(struct cor_pager *p)
 {
-    struct cor_pager_opts *o = &p->opts;
+    struct cor_api_operation *op = &p->opts.op;
     struct cor_str *strings[] = {
-        &o->at.gvr.group,
-        &o->at.gvr.version,
-        &o->at.gvr.resource,
-        &o->at.ns,
-        &o->query.label_selector,
-        &o->query.field_selector,
-        &o->query.list.resource_version,
-        &o->query.list.resource_version_match,
-        &o->query.list.continue_token,
+        &op->at.gvr.group,
+        &op->at.gvr.version,
+        &op->at.gvr.resource,
+        &op->at.ns,
+        &op->query.label_selector,
+        &op->query.field_selector,
+        &op->query.list.resource_version,
+        &op->query.list.resource_version_match,
+        &op->query.list.continue_token,
     };
 
     return cor_str_gather(strings, COR_ARRAY_LEN(strings), &p->text);
@@ -353,8 +350,8 @@ static int pager_open(struct cor_pager *take_pager, const struct cor_pager_opts 
         return cor_status_set(reterr, -COR_ENOMEM, "no memory for a list");
     p->opts = *opts;
     p->end_ms = cor_rest_client_end_ms(opts->client, opts->timeout_ms);
-    if (p->opts.query.list.limit == 0)
-        p->opts.query.list.limit = COR_PAGE_SIZE;
+    if (p->opts.op.query.list.limit == 0)
+        p->opts.op.query.list.limit = COR_PAGE_SIZE;
     cor_dlist_init(&p->pages);
     cor_buf_init(&p->rv, RV_MAX);
     cor_page_walk_init(&p->walk);

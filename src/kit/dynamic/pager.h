@@ -24,8 +24,7 @@ void cor_pager_cancel(struct cor_pager *pager);
 
 struct cor_pager_opts {
     struct cor_rest_client *client;
-    struct cor_resource_path at; /* copied */
-    struct cor_list_query query; /* copied; a limit of 0 is COR_PAGE_SIZE */
+    struct cor_api_operation op; /* a list; copied. A limit of 0 is COR_PAGE_SIZE */
     uint64_t timeout_ms;         /* of all pages; 0: the REST client's, of each */
 };
 
@@ -37,7 +36,7 @@ struct cor_paged_list {
 };
 
 /* Gathers the whole list. When a later page has expired, the whole list is requested again in one
- * answer, at the resourceVersion of the query. Both functions return 0, or as cor_dynamic_list();
+ * answer, at the resourceVersion of the query. Both functions return 0, or as cor_dynamic_send();
  * after 0, on_done is called once. `list`, borrowed, is NULL on failure. */
 int cor_pager_list(const struct cor_pager_opts *opts,
                    void (*on_done)(void *arg, const struct cor_paged_list *list,

@@ -94,9 +94,10 @@ static void watch_finish(struct cor_resuming_watch *w, const struct cor_status *
     watch_free(w);
 }
 
-static void on_done(void *arg, const struct cor_status *error)
+static void on_done(void *arg, const struct cor_response *response)
 {
     struct cor_resuming_watch *w = arg;
+    const struct cor_status *error = response->error;
 
     w->req = NULL;
     if (w->verdict == COR_WATCH_END) {
@@ -115,16 +116,13 @@ static void on_done(void *arg, const struct cor_status *error)
 
 static int watch_start(struct cor_resuming_watch *w, struct cor_status *reterr)
 {
-    const struct cor_dynamic_watch_call call = {.client = w->opts.client,
-                                                .at = w->opts.at,
-                                                .on_event = on_event,
-                                                .on_done = on_done,
-                                                .arg = w};
+    static const struct cor_dynamic_cbs cbs = {.on_event = on_event, .on_done = on_done};
+    const struct cor_dynamic_call call = {.client = w->opts.client, .cbs = &cbs, .arg = w};
 
     w->verdict = COR_WATCH_TELL;
-    w->opts.query.list.resource_version = cor_strz(w->at.rv);
+    w->opts.op.query.list.resource_version = cor_strz(w->at.rv);
     cor_watch_resumption_begun(&w->at, now_ms(w));
-    return cor_dynamic_watch(&call, &w->opts.query, &w->req, reterr);
+    return cor_dynamic_send(&call, &w->opts.op, &w->req, reterr);
 }
 
 static void on_timer(struct cor_timer *timer)
@@ -146,16 +144,16 @@ int cor_resuming_watch_open(const struct cor_resuming_watch_opts *opts,
     struct cor_resuming_watch *w;
     int r;
 
-    if (opts->query.list.send_initial_events != COR_UNSET)
+    if (opts->op.query.list.send_initial_events != COR_UNSET)
         return cor_status_set(reterr, -COR_EINVAL,
                               "send_initial_events: a watch that resumes has none");
     w = cor_calloc(1, sizeof(*w));
     if (!w)
         return cor_status_set(reterr, -COR_ENOMEM, "begin a watch");
     w->opts = *opts;
-    w->opts.query.list.allow_bookmarks = true;
+    w->opts.op.query.list.allow_bookmarks = true;
     cor_timer_init(&w->timer, cor_rest_client_loop(opts->client), on_timer);
-    r = cor_watch_resumption_init(&w->at, opts->query.list.resource_version, reterr);
+    r = cor_watch_resumption_init(&w->at, opts->op.query.list.resource_version, reterr);
     if (r == 0 && opts->restart_ms > 0)
         w->at.restart_ms = opts->restart_ms;
     if (r == 0 && (r = cor_timer_set(&w->timer, UINT64_MAX)) < 0)

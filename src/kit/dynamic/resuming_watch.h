@@ -9,15 +9,16 @@
 #include <stdint.h>
 
 #include "kit/dynamic/dynamic_client.h"
+#include "kit/dynamic/watch_reader.h"
 
 struct cor_resuming_watch;
 
 struct cor_resuming_watch_opts {
     struct cor_rest_client *client;
-    struct cor_resource_path at; /* its strings, and those of the query, must stay valid */
-    struct cor_list_query query; /* its resourceVersion is where the first watch begins */
-    bool tells_bookmarks;        /* bookmarks are given to on_event; they are always requested */
-    uint64_t restart_ms;         /* 0: COR_WATCH_RESTART_MS */
+    /* A watch, whose strings must stay valid; its resourceVersion is where the first one begins. */
+    struct cor_api_operation op;
+    bool tells_bookmarks; /* bookmarks are given to on_event; they are always requested */
+    uint64_t restart_ms;  /* 0: COR_WATCH_RESTART_MS */
     /* Each event. The only ERROR event is the last one, which says why the watch has ended. A
      * negative return ends the watch with that code. */
     cor_watch_event_cb on_event;
@@ -27,7 +28,7 @@ struct cor_resuming_watch_opts {
 };
 
 /* 0; -COR_EINVAL (no resourceVersion to begin at, initial events), -COR_ENOMEM, or as
- * cor_dynamic_watch(): then nothing is called. */
+ * cor_dynamic_send(): then nothing is called. */
 int cor_resuming_watch_open(const struct cor_resuming_watch_opts *opts,
                             struct cor_resuming_watch **ret_watch, struct cor_status *reterr);
 

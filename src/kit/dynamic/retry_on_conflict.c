@@ -64,26 +64,26 @@ static uint64_t now_ms(const struct cor_conflict_retry *retry)
     return cor_loop_now_ms(cor_rest_client_loop(retry->opts.client));
 }
 
-/* Prepares the next request, with what is left of the time. */
-static int next_call(struct cor_conflict_retry *retry, struct cor_dynamic_call *ret_call,
-                     struct cor_status *reterr)
+/* Sends the next request, with what is left of the time. */
+static int retry_send(struct cor_conflict_retry *retry, const struct cor_api_operation *op,
+                      const struct cor_dynamic_cbs *cbs, struct cor_status *reterr)
 {
-    uint64_t left;
+    uint64_t left = 0;
     int r = cor_rest_client_left_ms(retry->opts.client, retry->end_ms, &left);
-
-    if (r < 0)
-        return cor_status_set(reterr, r, "the deadline of the change has passed");
-    *ret_call = (struct cor_dynamic_call){.client = retry->opts.client,
-                                          .at = retry->opts.at,
+    const struct cor_dynamic_call call = {.client = retry->opts.client,
                                           .timeout_ms = left,
                                           .deadline_ms = left,
+                                          .cbs = cbs,
                                           .arg = retry};
-    return 0;
+
+    return r < 0 ? cor_status_set(reterr, r, "the deadline of the change has passed")
+                 : cor_dynamic_send(&call, op, &retry->req, reterr);
 }
 
-static void on_written(void *arg, struct cor_object *object, const struct cor_status *error)
+static void on_written(void *arg, const struct cor_response *response)
 {
     struct cor_conflict_retry *retry = arg;
+    const struct cor_status *error = response->error;
     uint64_t delay_ms;
 
     retry->req = NULL;
@@ -91,31 +91,32 @@ static void on_written(void *arg, struct cor_object *object, const struct cor_st
         cor_backoff_retry(&retry->backoff, now_ms(retry), retry->opts.rand, &delay_ms))
         cor_timer_set(&retry->timer, delay_ms);
     else
-        retry_finish(retry, object, error);
+        retry_finish(retry, response->object, error);
 }
 
-static int write_changed(struct cor_conflict_retry *retry, const struct cor_object *object,
+static int write_changed(struct cor_conflict_retry *retry, struct cor_object *object,
                          struct cor_status *reterr)
 {
-    struct cor_dynamic_call call;
-    int r = next_call(retry, &call, reterr);
+    static const struct cor_dynamic_cbs cbs = {.on_done = on_written};
+    const struct cor_api_operation op = {.verb = COR_API_VERB_UPDATE,
+                                         .at = retry->opts.at,
+                                         .object = object,
+                                         .write = retry->opts.write};
 
-    if (r < 0)
-        return r;
-    call.on_done = on_written;
-    return cor_dynamic_update(&call, object, &retry->opts.write, &retry->req, reterr);
+    return retry_send(retry, &op, &cbs, reterr);
 }
 
-static void on_got(void *arg, struct cor_object *current, const struct cor_status *error)
+static void on_got(void *arg, const struct cor_response *response)
 {
     struct cor_conflict_retry *retry = arg;
+    struct cor_object *current = response->object;
     COR_CLEANUP(cor_object_unrefp) struct cor_object *changed = NULL;
     COR_CLEANUP(cor_status_deinit) struct cor_status why = {0};
     int r;
 
     retry->req = NULL;
-    if (error) {
-        retry_finish(retry, NULL, error);
+    if (response->error) {
+        retry_finish(retry, NULL, response->error);
         return;
     }
     r = retry->opts.change(retry->opts.arg, current, &changed, &why);
@@ -135,14 +136,11 @@ static void on_got(void *arg, struct cor_object *current, const struct cor_statu
 
 static int retry_get(struct cor_conflict_retry *retry, struct cor_status *reterr)
 {
-    struct cor_dynamic_call call;
-    int r = next_call(retry, &call, reterr);
+    static const struct cor_dynamic_cbs cbs = {.on_done = on_got};
+    struct cor_api_operation op = {.verb = COR_API_VERB_GET, .at = retry->opts.at};
 
-    if (r < 0)
-        return r;
-    call.on_done = on_got;
-    call.at.subresource = COR_STR("");
-    return cor_dynamic_get(&call, COR_STR(""), &retry->req, reterr);
+    op.at.subresource = COR_STR("");
+    return retry_send(retry, &op, &cbs, reterr);
 }
 
 static void on_timer(struct cor_timer *timer)

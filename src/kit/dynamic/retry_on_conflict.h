@@ -33,7 +33,7 @@ struct cor_conflict_retry_opts {
     void *arg;
 };
 
-/* 0, or as cor_dynamic_get(). */
+/* 0, or as cor_dynamic_send(). */
 int cor_conflict_retry_open(const struct cor_conflict_retry_opts *opts,
                             struct cor_conflict_retry **ret_retry, struct cor_status *reterr);
 

@@ -181,7 +181,6 @@ static void deletion_list(struct cor_crd_task *w)
     static const struct cor_api_request_cbs cbs = {.on_item = deletion_on_item,
                                                    .on_done = deletion_on_listed};
     const struct cor_resource_row *row = deletion_row(w);
-    const struct cor_list_query query = {.metadata_only = true};
 
     if (!row) {
         deletion_without_row(w);
@@ -189,8 +188,9 @@ static void deletion_list(struct cor_crd_task *w)
     }
     w->has_instances = false;
     w->is_quiet = is_quiet(w);
-    w->task.req = (struct cor_api_request){.at = deletion_path(row, COR_STR("")), .cbs = &cbs};
-    cor_api_list(cor_task_port(&w->task), &w->task.req, &query);
+    w->task.req = (struct cor_api_request){
+        .at = deletion_path(row, COR_STR("")), .metadata_only = true, .cbs = &cbs};
+    cor_api_list(cor_task_port(&w->task), &w->task.req, &(struct cor_list_query){0});
 }
 
 static void deletion_on_deleted(struct cor_api_request *req, const struct cor_api_answer *answer)

@@ -1,13 +1,11 @@
 /* clang-format off */
 /* A request of the port becomes a request of the server to itself, and the answer goes back:
  *
- *   cor_api_get() ──► inner_get() ──► cor_inner_request_open() ──► … ──► cor_api_finish()
- *                        │ cannot be sent
- *                        └──► cor_api_refuse() ── the port's mail ──► cor_api_deliver_refusals()
+ *   cor_api_send() ──► inner_send() ──► cor_inner_request_open() ──► … ──► cor_api_finish()
+ *                         │ cannot be sent
+ *                         └──► cor_api_refuse() ── the port's mail ──► cor_api_deliver_refusals()
  *
- * Paths, queries and DeleteOptions are written as for HTTP (kit/resource_path.h,
- * kit/request_options.h), so that both ports mean the same by the same options, and refuse the same
- * names in the same words. `req->sent` is the request.
+ * `req->sent` is the request.
  *
  * An enumeration of resources is not a request: it is a list made from the loop's snapshot of the
  * catalog, kept until the snapshot has another generation. Its on_done is called by the port's mail
@@ -22,16 +20,11 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/mem.h"
-#include "kit/request_options.h"
-#include "kit/resource_path.h"
 #include "loop/loop.h"
-#include "meta/names/patch_type.h"
 #include "server/api/api_loop.h"
 #include "server/catalog/served.h"
 
 #define STALE_TEXT_MAX (8u << 20) /* a line for each APIService that there may be */
-
-#define REMOVAL_BODY_MAX 4096
 
 static struct cor_inner_port *inner_port_of(struct cor_api_port *port)
 {
@@ -39,207 +32,36 @@ static struct cor_inner_port *inner_port_of(struct cor_api_port *port)
 }
 
 /* The shorter of the request's two times, or the port's own when it has none. */
-static uint64_t inner_timeout_ms(const struct cor_api_request *req,
-                                 const struct cor_inner_opts *opts)
+static uint64_t inner_timeout_ms(const struct cor_api_request *req, const struct cor_api_form *form)
 {
-    bool is_read = opts->method == COR_HTTP_GET || opts->kind == COR_INNER_NOTHING;
+    bool is_read = form->method == COR_HTTP_GET || form->result == COR_API_RESULT_NOTHING;
     uint64_t own = is_read ? COR_INNER_READ_MS : COR_INNER_WRITE_MS;
     uint64_t ms = req->timeout_ms > 0 ? req->timeout_ms : own;
 
-    if (opts->kind == COR_INNER_WATCH)
+    if (form->result == COR_API_RESULT_WATCH)
         return req->deadline_ms;
     return req->deadline_ms > 0 && req->deadline_ms < ms ? req->deadline_ms : ms;
 }
 
-/* Sends the request to `target`, or refuses it when `r`, or the sending, is a failure. */
-static void inner_send(struct cor_api_port *port, struct cor_api_request *req, int r,
-                       const struct cor_buf *target, struct cor_inner_opts opts)
+static void inner_send(struct cor_api_port *port, struct cor_api_request *req,
+                       const struct cor_api_operation *op)
 {
-    opts.target = cor_buf_str(target);
-    opts.timeout_ms = inner_timeout_ms(req, &opts);
+    COR_CLEANUP(cor_api_form_deinit) struct cor_api_form form;
+    struct cor_inner_opts opts;
+    int r = cor_api_form_init(&form, op, &req->refusal);
+
+    opts = (struct cor_inner_opts){.result = form.result,
+                                   .method = form.method,
+                                   .target = cor_buf_str(&form.target),
+                                   .content_type = form.content_type,
+                                   .body = form.body,
+                                   .object = op->object,
+                                   .metadata_only = form.metadata_only,
+                                   .timeout_ms = inner_timeout_ms(req, &form)};
     if (r == 0)
         r = cor_inner_request_open(&inner_port_of(port)->sender, &opts, req);
-    if (r == 0)
-        return;
-    if (req->refusal.err == 0)
-        cor_status_set(&req->refusal, r, "the request could not be sent: %s", cor_err_text(r));
-    cor_api_refuse(port, req);
-}
-
-static int require_name(const struct cor_resource_path *at, struct cor_status *reterr)
-{
-    return at->name.n > 0 ? 0 : cor_status_set(reterr, -COR_EINVAL, "name is required");
-}
-
-static void inner_get(struct cor_api_port *port, struct cor_api_request *req,
-                      struct cor_str resource_version)
-{
-    COR_CLEANUP(cor_buf_deinit) struct cor_buf target;
-    int r = require_name(&req->at, &req->refusal);
-
-    cor_buf_init(&target, COR_INNER_TARGET_MAX);
-    if (r == 0)
-        r = cor_resource_path_write(&req->at, &target, &req->refusal);
-    if (r == 0)
-        r = cor_query_add(&target, "resourceVersion", resource_version);
-    inner_send(port, req, r, &target,
-               (struct cor_inner_opts){.kind = COR_INNER_OBJECT,
-                                       .method = COR_HTTP_GET,
-                                       .metadata_only = req->metadata_only});
-}
-
-/* Sends a list or a watch. Neither has a name in its path. */
-static void inner_read(struct cor_api_port *port, struct cor_api_request *req,
-                       const struct cor_list_query *query, bool watch)
-{
-    COR_CLEANUP(cor_buf_deinit) struct cor_buf target;
-    struct cor_resource_path at = req->at;
-    struct cor_list_query own = *query;
-    int r;
-
-    cor_buf_init(&target, COR_INNER_TARGET_MAX);
-    at.name = at.subresource = COR_STR("");
-    own.list.watch = watch;
-    r = cor_resource_path_write(&at, &target, &req->refusal);
-    if (r == 0)
-        r = cor_list_query_write(&own, &target);
-    inner_send(port, req, r, &target,
-               (struct cor_inner_opts){.kind = watch ? COR_INNER_WATCH : COR_INNER_LIST,
-                                       .method = COR_HTTP_GET,
-                                       .metadata_only = query->metadata_only});
-}
-
-static void inner_list(struct cor_api_port *port, struct cor_api_request *req,
-                       const struct cor_list_query *query)
-{
-    inner_read(port, req, query, false);
-}
-
-static void inner_watch(struct cor_api_port *port, struct cor_api_request *req,
-                        const struct cor_list_query *query)
-{
-    inner_read(port, req, query, true);
-}
-
-/* Sends create, update and patch: a body to a path, with options in the query. */
-static void inner_write(struct cor_api_port *port, struct cor_api_request *req, int r,
-                        const struct cor_resource_path *at, struct cor_inner_opts opts,
-                        const struct cor_write_options *write)
-{
-    COR_CLEANUP(cor_buf_deinit) struct cor_buf target;
-
-    cor_buf_init(&target, COR_INNER_TARGET_MAX);
-    if (r == 0)
-        r = cor_resource_path_write(at, &target, &req->refusal);
-    if (r == 0 && write)
-        r = cor_write_options_write(write, &target);
-    opts.kind = COR_INNER_OBJECT;
-    opts.metadata_only = req->metadata_only;
-    inner_send(port, req, r, &target, opts);
-}
-
-/* The path of an object that is written: with its own name, unless the sender gave one. */
-static struct cor_resource_path path_of(const struct cor_api_request *req,
-                                        const struct cor_object *object)
-{
-    struct cor_resource_path at = req->at;
-
-    if (at.name.n == 0)
-        at.name = cor_object_name(object);
-    return at;
-}
-
-static void inner_create(struct cor_api_port *port, struct cor_api_request *req,
-                         struct cor_object *object, const struct cor_write_options *opts)
-{
-    struct cor_resource_path at = path_of(req, object);
-
-    if (at.subresource.n == 0)
-        at.name = COR_STR("");
-    inner_write(port, req, 0, &at,
-                (struct cor_inner_opts){.method = COR_HTTP_POST, .object = object}, opts);
-}
-
-static void inner_update(struct cor_api_port *port, struct cor_api_request *req,
-                         struct cor_object *object, const struct cor_write_options *opts)
-{
-    struct cor_resource_path at = path_of(req, object);
-
-    inner_write(port, req, require_name(&at, &req->refusal), &at,
-                (struct cor_inner_opts){.method = COR_HTTP_PUT, .object = object}, opts);
-}
-
-static void inner_patch(struct cor_api_port *port, struct cor_api_request *req,
-                        enum cor_patch_type type, struct cor_str patch,
-                        const struct cor_write_options *opts)
-{
-    inner_write(port, req, require_name(&req->at, &req->refusal), &req->at,
-                (struct cor_inner_opts){.method = COR_HTTP_PATCH,
-                                        .content_type = cor_patch_media_type(type),
-                                        .body = patch},
-                opts);
-}
-
-/* Sends a deletion; `r` is a failure to write its target. */
-static void inner_send_removal(struct cor_api_port *port, struct cor_api_request *req, int r,
-                               const struct cor_buf *target, enum cor_inner_kind kind,
-                               const struct cor_removal_options *opts)
-{
-    static const struct cor_removal_options defaults;
-    COR_CLEANUP(cor_buf_deinit) struct cor_buf body;
-
-    cor_buf_init(&body, REMOVAL_BODY_MAX);
-    if (r == 0)
-        r = cor_removal_options_write(opts ? opts : &defaults, &body);
-    inner_send(port, req, r, target,
-               (struct cor_inner_opts){
-                   .kind = kind, .method = COR_HTTP_DELETE, .body = cor_buf_str(&body)});
-}
-
-static void inner_remove(struct cor_api_port *port, struct cor_api_request *req,
-                         const struct cor_removal_options *opts)
-{
-    COR_CLEANUP(cor_buf_deinit) struct cor_buf target;
-    int r = require_name(&req->at, &req->refusal);
-
-    cor_buf_init(&target, COR_INNER_TARGET_MAX);
-    if (r == 0)
-        r = cor_resource_path_write(&req->at, &target, &req->refusal);
-    inner_send_removal(port, req, r, &target, COR_INNER_OBJECT, opts);
-}
-
-static void inner_remove_collection(struct cor_api_port *port, struct cor_api_request *req,
-                                    const struct cor_removal_options *opts,
-                                    const struct cor_list_query *which)
-{
-    COR_CLEANUP(cor_buf_deinit) struct cor_buf target;
-    struct cor_list_query own = which ? *which : (struct cor_list_query){0};
-    struct cor_resource_path at = req->at;
-    int r;
-
-    cor_buf_init(&target, COR_INNER_TARGET_MAX);
-    at.name = at.subresource = COR_STR("");
-    own.list.watch = false;
-    r = cor_resource_path_write(&at, &target, &req->refusal);
-    if (r == 0)
-        r = cor_list_query_write(&own, &target);
-    inner_send_removal(port, req, r, &target, COR_INNER_NOTHING, opts);
-}
-
-/* The document of a group and version exists exactly when the server serves it. Groups and versions
- * are names of the sender's program, not input. */
-static void inner_serves(struct cor_api_port *port, struct cor_api_request *req)
-{
-    COR_CLEANUP(cor_buf_deinit) struct cor_buf target;
-    const struct cor_gvr *gvr = &req->at.gvr;
-    int r;
-
-    cor_buf_init(&target, COR_INNER_TARGET_MAX);
-    r = gvr->group.n > 0 ? cor_buf_addf(&target, "/apis/%.*s/%.*s", COR_STR_ARG(gvr->group),
-                                        COR_STR_ARG(gvr->version))
-                         : cor_buf_addf(&target, "/api/%.*s", COR_STR_ARG(gvr->version));
-    inner_send(port, req, r, &target,
-               (struct cor_inner_opts){.kind = COR_INNER_NOTHING, .method = COR_HTTP_GET});
+    if (r < 0)
+        cor_api_refuse(port, req);
 }
 
 /* Resources by group and name; of one in several versions the rows keep their order, which is that
@@ -424,15 +246,7 @@ static void inner_wake(struct cor_api_port *port)
 }
 
 static const struct cor_api_port_ops inner_ops = {
-    .get = inner_get,
-    .list = inner_list,
-    .watch = inner_watch,
-    .create = inner_create,
-    .update = inner_update,
-    .patch = inner_patch,
-    .remove = inner_remove,
-    .remove_collection = inner_remove_collection,
-    .serves = inner_serves,
+    .send = inner_send,
     .resources = inner_resources,
     .cancel = inner_cancel,
     .wake = inner_wake,

@@ -153,7 +153,7 @@ static size_t inner_writev(struct cor_sink *sink, const struct cor_str *spans, s
                            size_t skip)
 {
     struct cor_inner_request *req = inner_of(sink);
-    bool is_kept = req->opts.kind != COR_INNER_NOTHING || req->code >= 400;
+    bool is_kept = req->opts.result != COR_API_RESULT_NOTHING || req->code >= 400;
     size_t taken = 0;
 
     for (size_t i = 0; i < nspans; i++) {
@@ -180,7 +180,7 @@ static bool inner_take_object(struct cor_sink *sink, enum cor_watch_type event,
     struct cor_inner_request *req = inner_of(sink);
 
     assert(req->code > 0 && object && !req->is_full);
-    if (req->opts.kind == COR_INNER_NOTHING) {
+    if (req->opts.result == COR_API_RESULT_NOTHING) {
         /* Nobody wants the objects, but the loop has others to serve. */
         if (++req->ndropped % DROPPED_AT_ONCE != 0)
             return true;
@@ -273,7 +273,7 @@ static int inner_give_object(struct cor_inner_request *req)
     r = inner_show(req, object, &shown, &req->why);
     if (r < 0)
         return r;
-    if (req->opts.kind == COR_INNER_LIST)
+    if (req->opts.result == COR_API_RESULT_LIST)
         r = req->origin->cbs->on_item(req->origin, shown);
     else
         r = req->origin->cbs->on_event(req->origin,
@@ -308,11 +308,11 @@ static bool inner_has_time(const struct cor_inner_request *req)
  * has no time for comes in the next one. 0, or a failure in `why`. */
 static int inner_give(struct cor_inner_request *req)
 {
-    enum cor_inner_kind kind = req->opts.kind;
-    size_t n = kind == COR_INNER_LIST || kind == COR_INNER_WATCH ? req->nwaiting : 0;
+    enum cor_api_result result = req->opts.result;
+    size_t n = result == COR_API_RESULT_LIST || result == COR_API_RESULT_WATCH ? req->nwaiting : 0;
     int r = 0;
 
-    if (kind == COR_INNER_WATCH && req->code > 0 && req->code < 400 && !req->is_open) {
+    if (result == COR_API_RESULT_WATCH && req->code > 0 && req->code < 400 && !req->is_open) {
         req->is_open = true;
         r = req->origin->cbs->on_open ? req->origin->cbs->on_open(req->origin) : 0;
         if (r < 0)
@@ -381,10 +381,10 @@ static void inner_finish(struct cor_inner_request *req)
         answer.end = COR_API_UNANSWERED;
     } else if (req->code >= 400) {
         cor_status_read(&req->why, req->code, cor_buf_str(&req->body));
-    } else if (req->opts.kind == COR_INNER_OBJECT) {
+    } else if (req->opts.result == COR_API_RESULT_OBJECT) {
         if (inner_read_object(req, &object) < 0)
             answer.end = COR_API_UNANSWERED;
-    } else if (req->opts.kind == COR_INNER_LIST) {
+    } else if (req->opts.result == COR_API_RESULT_LIST) {
         inner_read_list(req, &answer);
     }
     /* An error with a code of HTTP is one that the server answered with. */
@@ -412,8 +412,8 @@ static void inner_on_mail(struct cor_mail *mail)
     }
     if (req->is_over) {
         inner_free_if_over(req);
-    } else if (r < 0 ||
-               (req->is_complete && (req->nwaiting == 0 || req->opts.kind == COR_INNER_OBJECT))) {
+    } else if (r < 0 || (req->is_complete &&
+                         (req->nwaiting == 0 || req->opts.result == COR_API_RESULT_OBJECT))) {
         inner_finish(req);
     } else if (req->is_full && req->nwaiting == 0 && req->verb_cbs) {
         req->is_full = false;
@@ -472,7 +472,7 @@ static int inner_fill(struct cor_inner_request *req)
     r = cor_request_info_init(&req->request.info, opts->method, path, req->request.query);
     if (r == 0 && opts->timeout_ms > 0)
         r = cor_timer_set(&req->timer, opts->timeout_ms);
-    if (opts->timeout_ms > 0 && opts->kind != COR_INNER_WATCH)
+    if (opts->timeout_ms > 0 && opts->result != COR_API_RESULT_WATCH)
         req->request.deadline_ms = cor_loop_now_ms(req->timer.loop) + opts->timeout_ms;
     return r;
 }
@@ -484,8 +484,8 @@ int cor_inner_request_open(struct cor_inner_sender *s, const struct cor_inner_op
     int r;
 
     assert(cor_loop_is_current(cor_inner_sender_loop(s)) && origin->state == COR_API_SENT);
-    assert(opts->kind != COR_INNER_LIST || origin->cbs->on_item);
-    assert(opts->kind != COR_INNER_WATCH || origin->cbs->on_event);
+    assert(opts->result != COR_API_RESULT_LIST || origin->cbs->on_item);
+    assert(opts->result != COR_API_RESULT_WATCH || origin->cbs->on_event);
     if (s->is_draining)
         return cor_status_set(&origin->refusal, -COR_EUNREACHABLE, "the server is shutting down");
     if (s->nrequests >= s->requests_max)

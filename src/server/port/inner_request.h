@@ -68,15 +68,8 @@ static inline bool cor_inner_sender_is_idle(const struct cor_inner_sender *s)
  * is refused with -COR_EUNREACHABLE. A second call does nothing. */
 void cor_inner_sender_drain(struct cor_inner_sender *s);
 
-enum cor_inner_kind {
-    COR_INNER_OBJECT,  /* the answer is one object */
-    COR_INNER_NOTHING, /* only success or failure counts */
-    COR_INNER_LIST,
-    COR_INNER_WATCH,
-};
-
 struct cor_inner_opts {
-    enum cor_inner_kind kind;
+    enum cor_api_result result; /* what is expected, and given to the callbacks */
     enum cor_http_method method;
     struct cor_str target;       /* path and query, escaped; copied */
     struct cor_str content_type; /* of `body`; must stay valid */

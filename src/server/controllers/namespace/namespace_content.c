@@ -222,27 +222,25 @@ static void content_delete(struct cor_namespace_content *c)
 
 static void content_list(struct cor_namespace_content *c)
 {
-    const struct cor_list_query query = {.metadata_only = true};
-
     if (!content_has_verb(c, COR_API_VERB_BIT(LIST))) {
         content_verify(c);
         return;
     }
     content_step(c, CONTENT_LIST);
-    cor_api_list(c->port, &c->request, &query);
+    c->request.metadata_only = true;
+    cor_api_list(c->port, &c->request, &(struct cor_list_query){0});
 }
 
 /* Without the verb `list` nothing can be verified. */
 static void content_verify(struct cor_namespace_content *c)
 {
-    const struct cor_list_query query = {.metadata_only = true};
-
     if (!content_has_verb(c, COR_API_VERB_BIT(LIST))) {
         content_finish(c);
         return;
     }
     content_step(c, CONTENT_VERIFY);
-    cor_api_list(c->port, &c->request, &query);
+    c->request.metadata_only = true;
+    cor_api_list(c->port, &c->request, &(struct cor_list_query){0});
 }
 
 bool cor_namespace_content_can_delete(const struct cor_port_resource *resource)

@@ -1,5 +1,8 @@
 #include "kit/dynamic/dynamic_client.h"
 
+#include "kit/dynamic/list_reader.h"
+#include "kit/dynamic/watch_reader.h"
+#include "meta/names/patch_type.h"
 #include "rest_fixture.h"
 
 #define POD(name, rv)                                                                              \
@@ -44,12 +47,17 @@ static void note_error(struct told *t, const struct cor_status *error)
     snprintf(t->message, sizeof(t->message), "%s", cor_status_message(error));
 }
 
-static void on_done(void *arg, struct cor_object *object, const struct cor_status *error)
+static void on_done(void *arg, const struct cor_response *response)
 {
-    note_error(arg, error);
-    assert_true(!error || !object);
-    if (object)
-        note(arg, "", object);
+    struct told *t = arg;
+
+    note_error(t, response->error);
+    assert_true(!response->error || !response->object);
+    if (response->object)
+        note(t, "", response->object);
+    snprintf(t->rv, sizeof(t->rv), "%.*s", COR_STR_ARG(response->resource_version));
+    snprintf(t->token, sizeof(t->token), "%.*s", COR_STR_ARG(response->continue_token));
+    t->remaining = response->remaining;
 }
 
 static int on_item(void *arg, struct cor_object *object)
@@ -66,20 +74,6 @@ static int on_item(void *arg, struct cor_object *object)
         return -COR_ECANCELED;
     }
     return 0;
-}
-
-static void on_list_done(void *arg, const struct cor_list_meta *meta,
-                         const struct cor_status *error)
-{
-    struct told *t = arg;
-
-    note_error(t, error);
-    assert_true(!error == !!meta);
-    if (!meta)
-        return;
-    snprintf(t->rv, sizeof(t->rv), "%.*s", COR_STR_ARG(meta->resource_version));
-    snprintf(t->token, sizeof(t->token), "%.*s", COR_STR_ARG(meta->continue_token));
-    t->remaining = meta->remaining;
 }
 
 static int on_open(void *arg)
@@ -106,11 +100,6 @@ static int on_event(void *arg, const struct cor_watch_event *event)
     return 0;
 }
 
-static void on_watch_done(void *arg, const struct cor_status *error)
-{
-    note_error(arg, error);
-}
-
 static void begin(struct world *w, const struct answer *script, size_t n)
 {
     world_begin(w, NULL);
@@ -126,14 +115,24 @@ static struct told told(struct world *w)
     return t;
 }
 
-static struct cor_dynamic_call call_of(struct told *t, const char *name)
+static struct cor_api_operation op_of(enum cor_api_verb verb, const char *name)
 {
-    return (struct cor_dynamic_call){
-        .client = t->w->rc,
-        .at = {.gvr = pods, .ns = COR_STR("x"), .name = cor_strz(name)},
-        .on_done = on_done,
-        .arg = t,
-    };
+    return (struct cor_api_operation){
+        .verb = verb, .at = {.gvr = pods, .ns = COR_STR("x"), .name = cor_strz(name)}};
+}
+
+/* The refusal is in the message, which is otherwise that of the error. */
+static int send_op(struct told *t, struct cor_api_operation op)
+{
+    static const struct cor_dynamic_cbs cbs = {on_open, on_item, on_event, on_done};
+    const struct cor_dynamic_call call = {
+        .client = t->w->rc, .wire = t->wire, .cbs = &cbs, .arg = t};
+    COR_CLEANUP(cor_status_deinit) struct cor_status why = {0};
+    int r = cor_dynamic_send(&call, &op, &t->req, &why);
+
+    if (r < 0)
+        snprintf(t->message, sizeof(t->message), "%s", cor_status_message(&why));
+    return r;
 }
 
 static struct cor_object *object_of(const char *json)
@@ -174,39 +173,47 @@ TEST(dynamic_client, all_verbs_on_an_object)
         {.status = 201, .body = SUCCESS},
     };
     struct cor_object *b = object_of("{\"kind\":\"Pod\",\"metadata\":{\"name\":\"b\"}}");
-    struct cor_write_options force = {.field_manager = COR_STR("me"), .force = COR_TRUE};
-    struct cor_removal_options orphan = {.propagation = COR_STR("Orphan")};
-    struct cor_list_query which = {.label_selector = COR_STR("a=b")};
-    struct cor_dynamic_call call;
+    struct cor_api_operation op;
     struct world w;
     struct told t;
 
     begin(&w, script, COR_ARRAY_LEN(script));
     t = told(&w);
-    call = call_of(&t, "a");
-    expect(&t, cor_dynamic_get(&call, COR_STR("0"), &t.req, NULL), "a@5 ", 0);
-    call.at.name = COR_STR("");
-    expect(&t, cor_dynamic_create(&call, b, NULL, &t.req, NULL), "b@6 ", 0);
-    expect(&t,
-           cor_dynamic_update(&call, b, &(struct cor_write_options){.dry_run = true}, &t.req, NULL),
-           "b@7 ", 0);
-    call.at.subresource = COR_STR("status");
-    expect(&t, cor_dynamic_update(&call, b, NULL, &t.req, NULL), "b@8 ", 0);
-    call = call_of(&t, "a");
-    expect(&t, cor_dynamic_patch(&call, COR_PATCH_JSON, COR_STR("[]"), NULL, &t.req, NULL), "a@9 ",
-           0);
-    expect(&t, cor_dynamic_patch(&call, COR_PATCH_MERGE, COR_STR("{}"), NULL, &t.req, NULL),
-           "a@10 ", 0);
-    expect(&t, cor_dynamic_patch(&call, COR_PATCH_STRATEGIC, COR_STR("{}"), NULL, &t.req, NULL),
-           "a@11 ", 0);
-    call.at.name = COR_STR("");
-    expect(&t, cor_dynamic_apply(&call, b, &force, &t.req, NULL), "a@12 ", 0);
-    call.at.name = COR_STR("a");
-    expect(&t, cor_dynamic_delete(&call, NULL, &t.req, NULL), "@ ", 0);
-    expect(&t, cor_dynamic_delete(&call, &orphan, &t.req, NULL), "a@13 ", 0);
-    expect(&t, cor_dynamic_delete_collection(&call, NULL, &which, &t.req, NULL), "", 0);
-    call.at.subresource = COR_STR("eviction");
-    expect(&t, cor_dynamic_create(&call, b, NULL, &t.req, NULL), "@ ", 0);
+    op = op_of(COR_API_VERB_GET, "a");
+    op.query.list.resource_version = COR_STR("0");
+    expect(&t, send_op(&t, op), "a@5 ", 0);
+    op = op_of(COR_API_VERB_CREATE, "");
+    op.object = b;
+    expect(&t, send_op(&t, op), "b@6 ", 0);
+    op.verb = COR_API_VERB_UPDATE;
+    op.write.dry_run = true;
+    expect(&t, send_op(&t, op), "b@7 ", 0);
+    op.write.dry_run = false;
+    op.at.subresource = COR_STR("status");
+    expect(&t, send_op(&t, op), "b@8 ", 0);
+    op = op_of(COR_API_VERB_PATCH, "a");
+    op.patch_type = COR_PATCH_JSON;
+    op.patch = COR_STR("[]");
+    expect(&t, send_op(&t, op), "a@9 ", 0);
+    op.patch_type = COR_PATCH_MERGE;
+    op.patch = COR_STR("{}");
+    expect(&t, send_op(&t, op), "a@10 ", 0);
+    op.patch_type = COR_PATCH_STRATEGIC;
+    expect(&t, send_op(&t, op), "a@11 ", 0);
+    op.patch_type = COR_PATCH_APPLY;
+    op.write = (struct cor_write_options){.field_manager = COR_STR("me"), .force = COR_TRUE};
+    expect(&t, send_op(&t, op), "a@12 ", 0);
+    op = op_of(COR_API_VERB_DELETE, "a");
+    expect(&t, send_op(&t, op), "@ ", 0);
+    op.removal.propagation = COR_STR("Orphan");
+    expect(&t, send_op(&t, op), "a@13 ", 0);
+    op = op_of(COR_API_VERB_DELETECOLLECTION, "a");
+    op.query.label_selector = COR_STR("a=b");
+    expect(&t, send_op(&t, op), "", 0);
+    op = op_of(COR_API_VERB_CREATE, "a");
+    op.object = b;
+    op.at.subresource = COR_STR("eviction");
+    expect(&t, send_op(&t, op), "@ ", 0);
     assert_str(cor_buf_str(&w.asked),
                "GET /api/v1/namespaces/x/pods/a?resourceVersion=0\n"
                "POST /api/v1/namespaces/x/pods\n"
@@ -215,7 +222,7 @@ TEST(dynamic_client, all_verbs_on_an_object)
                "PATCH /api/v1/namespaces/x/pods/a\n"
                "PATCH /api/v1/namespaces/x/pods/a\n"
                "PATCH /api/v1/namespaces/x/pods/a\n"
-               "PATCH /api/v1/namespaces/x/pods/b?force=true&fieldManager=me\n"
+               "PATCH /api/v1/namespaces/x/pods/a?force=true&fieldManager=me\n"
                "DELETE /api/v1/namespaces/x/pods/a\n"
                "DELETE /api/v1/namespaces/x/pods/a\n"
                "DELETE /api/v1/namespaces/x/pods?labelSelector=a%3Db\n"
@@ -241,20 +248,19 @@ TEST(dynamic_client, a_failure_is_the_servers_status)
         {.body = "nothing"},
         {.body = ""},
     };
-    struct cor_dynamic_call call;
+    const struct cor_api_operation get = op_of(COR_API_VERB_GET, "a");
     struct world w;
     struct told t;
 
     begin(&w, script, COR_ARRAY_LEN(script));
     t = told(&w);
-    call = call_of(&t, "a");
-    expect(&t, cor_dynamic_delete(&call, NULL, &t.req, NULL), "", -COR_ECONFLICT);
+    expect(&t, send_op(&t, op_of(COR_API_VERB_DELETE, "a")), "", -COR_ECONFLICT);
     assert_string_equal(t.message, "the object has been modified");
-    expect(&t, cor_dynamic_get(&call, COR_STR(""), &t.req, NULL), "", -COR_ENOTFOUND);
+    expect(&t, send_op(&t, get), "", -COR_ENOTFOUND);
     assert_int_equal(t.code, 404);
-    expect(&t, cor_dynamic_get(&call, COR_STR(""), &t.req, NULL), "", -COR_EINTERNAL);
-    expect(&t, cor_dynamic_get(&call, COR_STR(""), &t.req, NULL), "", -COR_EPROTOCOL);
-    expect(&t, cor_dynamic_get(&call, COR_STR(""), &t.req, NULL), "", -COR_EPROTOCOL);
+    expect(&t, send_op(&t, get), "", -COR_EINTERNAL);
+    expect(&t, send_op(&t, get), "", -COR_EPROTOCOL);
+    expect(&t, send_op(&t, get), "", -COR_EPROTOCOL);
     cor_buf_deinit(&t.text);
     world_end(&w);
 }
@@ -262,52 +268,49 @@ TEST(dynamic_client, a_failure_is_the_servers_status)
 /* Contract client 4.14.3 to 4.14.5: nothing is sent. */
 TEST(dynamic_client, refuses_before_it_asks)
 {
+    static const enum cor_api_verb named[] = {COR_API_VERB_GET, COR_API_VERB_UPDATE,
+                                              COR_API_VERB_PATCH, COR_API_VERB_DELETE};
     struct cor_object *nameless = object_of("{\"kind\":\"Pod\"}");
-    struct cor_object *managed =
-        object_of("{\"metadata\":{\"name\":\"a\",\"managedFields\":[{}]}}");
-    struct cor_status why = {0};
-    struct cor_dynamic_call call;
+    struct cor_api_operation op;
     struct world w;
     struct told t;
 
     begin(&w, NULL, 0);
     t = told(&w);
-    call = call_of(&t, "");
-    assert_int_equal(cor_dynamic_get(&call, COR_STR(""), &t.req, &why), -COR_EINVAL);
-    assert_string_equal(cor_status_message(&why), "name is required");
-    assert_int_equal(cor_dynamic_update(&call, nameless, NULL, &t.req, &why), -COR_EINVAL);
-    assert_int_equal(cor_dynamic_delete(&call, NULL, &t.req, &why), -COR_EINVAL);
-    assert_int_equal(cor_dynamic_patch(&call, COR_PATCH_MERGE, COR_STR("{}"), NULL, &t.req, &why),
-                     -COR_EINVAL);
-    call.at.subresource = COR_STR("eviction");
-    assert_int_equal(cor_dynamic_create(&call, nameless, NULL, &t.req, &why), -COR_EINVAL);
-    assert_string_equal(cor_status_message(&why), "name is required");
-    call = call_of(&t, "a/b");
-    assert_int_equal(cor_dynamic_get(&call, COR_STR(""), &t.req, &why), -COR_EINVAL);
-    assert_string_equal(cor_status_message(&why),
-                        "invalid resource name \"a/b\": [may not contain '/']");
-    call = call_of(&t, "a");
-    assert_int_equal(cor_dynamic_apply(&call, managed, NULL, &t.req, &why), -COR_EINVAL);
-    assert_string_equal(cor_status_message(&why),
-                        "cannot apply an object with managed fields already set");
+    for (size_t i = 0; i < COR_ARRAY_LEN(named); i++) {
+        op = op_of(named[i], "");
+        op.object = named[i] == COR_API_VERB_UPDATE ? nameless : NULL;
+        t.message[0] = '\0';
+        assert_int_equal(send_op(&t, op), -COR_EINVAL);
+        assert_string_equal(t.message, "name is required");
+    }
+    op = op_of(COR_API_VERB_CREATE, "");
+    op.object = nameless;
+    op.at.subresource = COR_STR("eviction");
+    t.message[0] = '\0';
+    assert_int_equal(send_op(&t, op), -COR_EINVAL);
+    assert_string_equal(t.message, "name is required");
+    assert_int_equal(send_op(&t, op_of(COR_API_VERB_GET, "a/b")), -COR_EINVAL);
+    assert_string_equal(t.message, "invalid resource name \"a/b\": [may not contain '/']");
+    op = op_of(COR_API_VERB_PATCH, "a");
+    op.patch_type = COR_PATCH_APPLY;
+    op.patch = COR_STR("{\"metadata\":{\"name\":\"a\",\"managedFields\":[{}]}}");
+    assert_int_equal(send_op(&t, op), -COR_EINVAL);
+    assert_string_equal(t.message, "cannot apply an object with managed fields already set");
+    op.patch_type = COR_PATCH_TYPES;
+    assert_int_equal(send_op(&t, op), -COR_EINVAL);
+    assert_string_equal(t.message, "there is no patch type 4");
+    assert_int_equal(send_op(&t, op_of(COR_API_VERB_NONE, "a")), -COR_EINVAL);
     assert_int_equal(w.nasked, 0);
-    cor_status_deinit(&why);
     cor_object_unref(nameless);
-    cor_object_unref(managed);
     cor_buf_deinit(&t.text);
     world_end(&w);
 }
 
 static int list(struct told *t, struct cor_list_query query)
 {
-    struct cor_dynamic_list_call call = {.client = t->w->rc,
-                                         .at = {.gvr = pods},
-                                         .wire = t->wire,
-                                         .on_item = on_item,
-                                         .on_done = on_list_done,
-                                         .arg = t};
-
-    return cor_dynamic_list(&call, &query, &t->req, NULL);
+    return send_op(t, (struct cor_api_operation){
+                          .verb = COR_API_VERB_LIST, .at = {.gvr = pods}, .query = query});
 }
 
 #define ITEM(name, rv) "{\"metadata\":{\"name\":\"" name "\",\"resourceVersion\":\"" rv "\"}}"
@@ -380,17 +383,11 @@ TEST(dynamic_client, a_list_is_ended_from_inside)
 
 static int watch(struct told *t)
 {
-    struct cor_dynamic_watch_call call = {.client = t->w->rc,
-                                          .at = {.gvr = pods, .ns = COR_STR("x")},
-                                          .wire = t->wire,
-                                          .on_open = on_open,
-                                          .on_event = on_event,
-                                          .on_done = on_watch_done,
-                                          .arg = t};
-    struct cor_list_query query = {
-        .list = {.resource_version = COR_STR("5"), .allow_bookmarks = true}, .timeout_s = 300};
+    struct cor_api_operation op = op_of(COR_API_VERB_WATCH, "");
 
-    return cor_dynamic_watch(&call, &query, &t->req, NULL);
+    op.query = (struct cor_list_query){
+        .list = {.resource_version = COR_STR("5"), .allow_bookmarks = true}, .timeout_s = 300};
+    return send_op(t, op);
 }
 
 #define EVENT(type, object) "{\"type\":\"" type "\",\"object\":" object "}\n"
@@ -674,13 +671,12 @@ TEST(dynamic_client, survives_failed_allocations)
     cor_buf_reserve(&t.text, 100);
     for (size_t verb = 0; verb < COR_ARRAY_LEN(scripts); verb++) {
         FOR_EACH_FAILED_ALLOC(n) {
-            struct cor_dynamic_call call = call_of(&t, "a");
             int r;
 
             world_arm(&w, n);
             world_script(&w, scripts[verb], 1);
             t.is_done = false;
-            r = verb == 0   ? cor_dynamic_get(&call, COR_STR("5"), &t.req, NULL)
+            r = verb == 0   ? send_op(&t, op_of(COR_API_VERB_GET, "a"))
                 : verb == 1 ? list(&t, (struct cor_list_query){.list = {.limit = 2}})
                             : watch(&t);
             if (r == 0)

@@ -81,10 +81,11 @@ static struct cor_pager_opts opts_of(struct world *w, int64_t limit)
 {
     return (struct cor_pager_opts){
         .client = w->rc,
-        .at = {.gvr = pods},
-        .query = {.list = {.limit = limit,
-                           .resource_version = COR_STR("5"),
-                           .resource_version_match = COR_STR("NotOlderThan")}}};
+        .op = {.verb = COR_API_VERB_LIST,
+               .at = {.gvr = pods},
+               .query = {.list = {.limit = limit,
+                                  .resource_version = COR_STR("5"),
+                                  .resource_version_match = COR_STR("NotOlderThan")}}}};
 }
 
 static void begin(struct world *w, const struct answer *script, size_t n)

@@ -71,8 +71,9 @@ static struct cor_resuming_watch_opts opts_of(struct told *t, const char *rv)
 {
     return (struct cor_resuming_watch_opts){
         .client = t->w->rc,
-        .at = {.gvr = {COR_STR(""), COR_STR("v1"), COR_STR("pods")}, .ns = COR_STR("x")},
-        .query = {.list = {.resource_version = cor_strz(rv)}},
+        .op = {.verb = COR_API_VERB_WATCH,
+               .at = {.gvr = {COR_STR(""), COR_STR("v1"), COR_STR("pods")}, .ns = COR_STR("x")},
+               .query = {.list = {.resource_version = cor_strz(rv)}}},
         .restart_ms = 1,
         .on_event = on_event,
         .on_done = on_done,
@@ -302,10 +303,10 @@ TEST(resuming_watch, is_refused_without_a_place_to_begin)
     opts = opts_of(&t, "0");
     assert_int_equal(cor_resuming_watch_open(&opts, &t.watch, &why), -COR_EINVAL);
     opts = opts_of(&t, "5");
-    opts.query.list.send_initial_events = COR_TRUE;
+    opts.op.query.list.send_initial_events = COR_TRUE;
     assert_int_equal(cor_resuming_watch_open(&opts, &t.watch, &why), -COR_EINVAL);
     opts = opts_of(&t, "5");
-    opts.at.gvr.resource = COR_STR("");
+    opts.op.at.gvr.resource = COR_STR("");
     assert_int_equal(cor_resuming_watch_open(&opts, &t.watch, &why), -COR_EINVAL);
     assert_int_equal(w.nasked, 0);
     cor_buf_deinit(&t.text);

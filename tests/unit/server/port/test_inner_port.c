@@ -592,7 +592,8 @@ TEST(inner_port, gives_only_metadata_when_no_more_is_asked_for)
     assert_string_not_equal(fx_at(s.json, "metadata.resourceVersion"), "");
     assert_string_equal(fx_at(s.json, "data.k"), "");
     name_is(&s, "configmaps", "");
-    cor_api_list(&s.p.ip.port, &s.req, &(struct cor_list_query){.metadata_only = true});
+    s.req.metadata_only = true;
+    cor_api_list(&s.p.ip.port, &s.req, &(struct cor_list_query){0});
     assert_ends(&s, COR_API_ANSWERED, 0);
     assert_string_equal(s.seen, "item:a\n");
     end(&s);
@@ -784,7 +785,8 @@ static bool send_verb(struct sender *s, int i)
         cor_api_resources(port, &s->req);
         return true;
     case 9:
-        cor_api_list(port, &s->req, &(struct cor_list_query){.metadata_only = true});
+        s->req.metadata_only = true;
+        cor_api_list(port, &s->req, &(struct cor_list_query){0});
         return true;
     }
     return false;

@@ -109,9 +109,9 @@ static void traced_on_done(struct cor_api_request *req, const struct cor_api_ans
 static const struct cor_api_request_cbs traced_cbs = {
     .on_open = traced_on_open, .on_item = traced_on_item, .on_done = traced_on_done};
 
-static void trace_begin(struct cor_api_request *req, const char *verb, struct cor_str body)
+static void trace_begin(struct cor_api_request *req, const struct cor_resource_path *at,
+                        const char *verb, struct cor_str body)
 {
-    const struct cor_resource_path *at = &req->at;
     size_t i = trace_find(NULL);
     char line[1024];
 
@@ -126,70 +126,58 @@ static void trace_begin(struct cor_api_request *req, const char *verb, struct co
 }
 
 /* The record has what is asked about these resources. */
-static bool is_recorded(const struct cor_api_request *req)
+static bool is_recorded(const struct cor_api_operation *op)
 {
-    return cor_str_eqz(req->at.gvr.resource, "pods") ||
-           cor_str_eqz(req->at.gvr.resource, "deployments") ||
-           cor_str_eqz(req->at.gvr.resource, "namespaces");
+    return cor_str_eqz(op->at.gvr.resource, "pods") ||
+           cor_str_eqz(op->at.gvr.resource, "deployments") ||
+           cor_str_eqz(op->at.gvr.resource, "namespaces");
 }
 
-static void traced_get(struct cor_api_port *port, struct cor_api_request *req, struct cor_str rv)
+static void trace_begin_removal(struct cor_api_request *req, const struct cor_api_operation *op,
+                                const char *verb)
 {
-    if (cor_str_eqz(req->at.gvr.resource, "namespaces"))
-        trace_begin(req, "GET", COR_STR(""));
-    trace->own->get(port, req, rv);
-}
-
-static void traced_list(struct cor_api_port *port, struct cor_api_request *req,
-                        const struct cor_list_query *query)
-{
-    if (is_recorded(req) && !trace->collector)
-        trace_begin(req, "LIST", COR_STR(""));
-    trace->own->list(port, req, query);
-}
-
-static void traced_update(struct cor_api_port *port, struct cor_api_request *req,
-                          struct cor_object *object, const struct cor_write_options *opts)
-{
-    req->at.name = cor_object_name(object);
-    trace_begin(req, "UPDATE", COR_STR(""));
-    trace->own->update(port, req, object, opts);
-}
-
-static void traced_patch(struct cor_api_port *port, struct cor_api_request *req,
-                         enum cor_patch_type type, struct cor_str patch,
-                         const struct cor_write_options *opts)
-{
-    trace_begin(req, "PATCH", patch);
-    trace->own->patch(port, req, type, patch, opts);
-}
-
-static void trace_begin_removal(struct cor_api_request *req, const char *verb,
-                                const struct cor_removal_options *opts)
-{
+    const struct cor_removal_options *opts = &op->removal;
     char body[256];
 
     snprintf(body, sizeof(body), "%.*s%s%.*s%s%.*s", COR_STR_ARG(opts->propagation),
              opts->uid.n ? " uid=" : "", COR_STR_ARG(opts->uid),
              opts->resource_version.n ? " resourceVersion=" : "",
              COR_STR_ARG(opts->resource_version));
-    trace_begin(req, verb, cor_strz(body));
+    trace_begin(req, &op->at, verb, cor_strz(body));
 }
 
-static void traced_remove(struct cor_api_port *port, struct cor_api_request *req,
-                          const struct cor_removal_options *opts)
+static void traced_send(struct cor_api_port *port, struct cor_api_request *req,
+                        const struct cor_api_operation *op)
 {
-    trace_begin_removal(req, "DELETE", opts);
-    trace->own->remove(port, req, opts);
-}
+    struct cor_resource_path at = op->at;
 
-static void traced_remove_collection(struct cor_api_port *port, struct cor_api_request *req,
-                                     const struct cor_removal_options *opts,
-                                     const struct cor_list_query *which)
-{
-    if (is_recorded(req))
-        trace_begin_removal(req, "DELETECOLLECTION", opts);
-    trace->own->remove_collection(port, req, opts, which);
+    switch (op->verb) {
+    case COR_API_VERB_GET:
+        if (cor_str_eqz(at.gvr.resource, "namespaces"))
+            trace_begin(req, &at, "GET", COR_STR(""));
+        break;
+    case COR_API_VERB_LIST:
+        if (is_recorded(op) && !trace->collector)
+            trace_begin(req, &at, "LIST", COR_STR(""));
+        break;
+    case COR_API_VERB_UPDATE:
+        at.name = cor_object_name(op->object);
+        trace_begin(req, &at, "UPDATE", COR_STR(""));
+        break;
+    case COR_API_VERB_PATCH:
+        trace_begin(req, &at, "PATCH", op->patch);
+        break;
+    case COR_API_VERB_DELETE:
+        trace_begin_removal(req, op, "DELETE");
+        break;
+    case COR_API_VERB_DELETECOLLECTION:
+        if (is_recorded(op))
+            trace_begin_removal(req, op, "DELETECOLLECTION");
+        break;
+    default:
+        break;
+    }
+    trace->own->send(port, req, op);
 }
 
 static void traced_cancel(struct cor_api_port *port, struct cor_api_request *req)
@@ -209,12 +197,7 @@ static void open_trace(void)
     pfx_open(&trace->h.p, true);
     trace->own = trace->h.p.ip.port.ops;
     trace->ops = *trace->own;
-    trace->ops.get = traced_get;
-    trace->ops.list = traced_list;
-    trace->ops.update = traced_update;
-    trace->ops.patch = traced_patch;
-    trace->ops.remove = traced_remove;
-    trace->ops.remove_collection = traced_remove_collection;
+    trace->ops.send = traced_send;
     trace->ops.cancel = traced_cancel;
     trace->h.p.ip.port.ops = &trace->ops;
     cor_rand_init_seeded(&trace->rand, 1);

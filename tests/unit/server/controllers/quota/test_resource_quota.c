@@ -32,28 +32,28 @@ static struct qfx *qfx_of(struct cor_api_port *port)
     return COR_CONTAINER_OF(port, struct qfx, h.p.ip.port);
 }
 
-static void tapped_list(struct cor_api_port *port, struct cor_api_request *req,
-                        const struct cor_list_query *query)
+static bool is_of(const struct cor_api_operation *op, const char *resource)
+{
+    return resource && op->at.ns.n > 0 && cor_str_eqz(op->at.gvr.resource, resource);
+}
+
+static void tapped_send(struct cor_api_port *port, struct cor_api_request *req,
+                        const struct cor_api_operation *op)
 {
     struct qfx *q = qfx_of(port);
+    bool is_list = op->verb == COR_API_VERB_LIST;
 
-    q->nlists += req->at.ns.n > 0;
-    if (q->failing && req->at.ns.n > 0 && cor_str_eqz(req->at.gvr.resource, q->failing)) {
+    q->nlists += is_list && op->at.ns.n > 0;
+    q->nupdates += op->verb == COR_API_VERB_UPDATE;
+    if (is_list && is_of(op, q->failing)) {
         (void)cor_status_set_err(&req->refusal, -COR_EBUSY);
         cor_api_refuse(port, req);
-    } else if (q->stalled && req->at.ns.n > 0 && cor_str_eqz(req->at.gvr.resource, q->stalled)) {
+    } else if (is_list && is_of(op, q->stalled)) {
         assert_true(q->nwaiting < COR_ARRAY_LEN(q->waiting));
         q->waiting[q->nwaiting++] = req;
     } else {
-        q->ops->list(port, req, query);
+        q->ops->send(port, req, op);
     }
-}
-
-static void tapped_update(struct cor_api_port *port, struct cor_api_request *req,
-                          struct cor_object *object, const struct cor_write_options *opts)
-{
-    qfx_of(port)->nupdates++;
-    qfx_of(port)->ops->update(port, req, object, opts);
 }
 
 static void tapped_resources(struct cor_api_port *port, struct cor_api_request *req)
@@ -121,8 +121,7 @@ static void qfx_open_stopped(struct qfx *q)
     pfx_open(&q->h.p, true);
     q->ops = q->h.p.ip.port.ops;
     q->tapped = *q->ops;
-    q->tapped.list = tapped_list;
-    q->tapped.update = tapped_update;
+    q->tapped.send = tapped_send;
     q->tapped.resources = tapped_resources;
     q->h.p.ip.port.ops = &q->tapped;
 }
@@ -329,7 +328,6 @@ TEST(resource_quota, nothing_is_written_when_nothing_has_changed)
  * again. */
 TEST(resource_quota, a_new_quota_overtakes_those_that_are_computed_again)
 {
-    const struct cor_list_query all = {.timeout_s = 0};
     char name[32];
     struct qfx q;
 
@@ -346,8 +344,11 @@ TEST(resource_quota, a_new_quota_overtakes_those_that_are_computed_again)
     (void)await_used(&q, "new", "{\"secrets\":\"0\"}");
     assert_int_equal(q.nwaiting, 5);
     q.stalled = NULL;
-    for (unsigned i = 0; i < q.nwaiting; i++)
-        q.ops->list(&q.h.p.ip.port, q.waiting[i], &all);
+    for (unsigned i = 0; i < q.nwaiting; i++) {
+        const struct cor_api_operation list = {.verb = COR_API_VERB_LIST, .at = q.waiting[i]->at};
+
+        q.ops->send(&q.h.p.ip.port, q.waiting[i], &list);
+    }
     (void)await_used(&q, "q4", "{\"configmaps\":\"1\"}");
     qfx_close(&q);
 }

@@ -93,7 +93,8 @@ TEST(service_accounts, a_namespace_that_terminates_gets_no_account)
 /* The controller by itself, on a port that refuses each creation. */
 struct refused {
     struct pfx p;
-    struct cor_api_port_ops ops; /* the port's, with another `create` */
+    const struct cor_api_port_ops *own; /* the port's */
+    struct cor_api_port_ops ops;        /* with another `send` */
     struct cor_rand rand;
     void *controller;
     bool is_stopped;
@@ -103,10 +104,16 @@ static size_t ncreations;
 static bool creations_have_cause;
 
 static void refuse_create(struct cor_api_port *port, struct cor_api_request *req,
-                          struct cor_object *object, const struct cor_write_options *opts)
+                          const struct cor_api_operation *op)
 {
+    struct refused *f = COR_CONTAINER_OF(port, struct refused, p.ip.port);
+
+    if (op->verb != COR_API_VERB_CREATE) {
+        f->own->send(port, req, op);
+        return;
+    }
     ncreations++;
-    assert_str(cor_object_name(object), "default");
+    assert_str(cor_object_name(op->object), "default");
     cor_status_set(&req->refusal, -COR_EFORBIDDEN, "refused");
     if (creations_have_cause)
         assert_int_equal(cor_status_add_cause(&req->refusal, "NamespaceTerminating", "going", NULL),
@@ -142,8 +149,9 @@ static void refused_open(struct refused *f, bool has_cause)
     ncreations = 0;
     creations_have_cause = has_cause;
     pfx_open(&f->p, true);
-    f->ops = *f->p.ip.port.ops;
-    f->ops.create = refuse_create;
+    f->own = f->p.ip.port.ops;
+    f->ops = *f->own;
+    f->ops.send = refuse_create;
     f->p.ip.port.ops = &f->ops;
     cor_rand_init_seeded(&f->rand, 1);
     env.port = &f->p.ip.port;
