@@ -8,17 +8,17 @@
 /* clang-format off */
 #define COR_ADMISSION_HOOKS(X)                                                                     \
     X(lone_star)           /* list of texts: "*" is its only element; arg: what the elements are */ \
-    X(rule_resources)      /* resources of a rule: what a wildcard covers is not named again */    \
-    X(review_versions)     /* admissionReviewVersions: labels, none twice, one that is known */    \
-    X(webhook_name)        /* name of a webhook: no webhook before has it */                       \
-    X(condition_name)      /* name of a match condition: no condition before has it */             \
+    X(rule_resources)      /* resources of a rule: nothing that a wildcard already covers */       \
+    X(review_versions)     /* admissionReviewVersions: labels, no duplicates, one that is known */ \
+    X(webhook_name)        /* name of a webhook: unique in its list */                             \
+    X(condition_name)      /* name of a match condition: unique in its list */                     \
     X(param_version)       /* paramKind.apiVersion: a group and a version */                       \
     X(param_kind)          /* paramKind.kind: a label with capital letters */                      \
     X(annotation_key)      /* key of an audit annotation: a qualified name behind the policy's */  \
-    X(annotation_key_once) /* the same key: no annotation before has it */                         \
-    X(annotation_value)    /* valueExpression: there, and not too long */                          \
-    X(resource_names)      /* resourceNames: path segments, none twice */                          \
-    X(validation_actions)  /* validationActions: known, none twice, not both Deny and Warn */
+    X(annotation_key_once) /* the same key: unique in its list */                                  \
+    X(annotation_value)    /* valueExpression: present, and not too long */                        \
+    X(resource_names)      /* resourceNames: path segments, no duplicates */                       \
+    X(validation_actions)  /* validationActions: known, no duplicates, not both Deny and Warn */
 
 #define COR_ADMISSION_WHENS(X)                                                                     \
     X(is_blank)          /* text: nothing but white space */                                       \

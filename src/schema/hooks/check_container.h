@@ -7,10 +7,10 @@
 
 /* clang-format off */
 #define COR_CONTAINER_HOOKS(X)                                                                     \
-    X(container_name)   /* a container: no container before it has its name */                     \
-    X(target_container) /* EphemeralContainer: targetContainerName is that of another */           \
+    X(container_name)   /* a container: its name is unique in its list */                          \
+    X(target_container) /* EphemeralContainer: targetContainerName is that of another container */ \
     X(image_is_trimmed) /* image: no spaces around it */                                           \
-    X(port_name)        /* name of a ContainerPort: valid, and not that of an earlier one */       \
+    X(port_name)        /* name of a ContainerPort: valid, and unique in its list */               \
     X(host_ports)       /* PodSpec: no two ports of its containers are one port of the host */     \
     X(init_host_ports)  /* an init container: the same for it alone */                             \
     X(host_network_ports) /* PodSpec: ports of the host are those of the containers */             \
@@ -21,7 +21,7 @@
     X(volume_mounts)    /* a container: its mounts, beside the volumes and devices */              \
     X(volume_devices)   /* a container: its devices, beside the volumes and mounts */              \
     X(header_names)     /* []HTTPHeader: their names, reported at the list */                      \
-    X(sleep_seconds)    /* SleepAction: not longer than the pod may take to end */                 \
+    X(sleep_seconds)    /* SleepAction: not longer than the grace period of the pod */             \
     X(resize_policy)    /* []ContainerResizePolicy, reported at the list */                        \
     X(resource_requirements) /* ResourceRequirements of a "container" or of a "pod" */             \
     X(resource_limits)  /* ResourceList that is checked as the limits of a container */            \

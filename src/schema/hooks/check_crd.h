@@ -17,7 +17,7 @@
     X(crd_converted_here)   /* the object: its versions are not converted by a webhook */          \
     X(crd_schema)           /* openAPIV3Schema: a structural schema with known keywords */         \
     X(joined_format)        /* a text of the format that the argument names; one error for all */  \
-    X(mixed_case)           /* a kind: a DNS-1035 label, but for capitals */                       \
+    X(mixed_case)           /* a kind: a DNS-1035 label, except for capitals */                    \
     X(deprecation_warning)  /* deprecationWarning of a version */                                  \
     X(path_under)           /* a path below what the argument says */                              \
     X(column_path)          /* jsonPath of a column */                                             \

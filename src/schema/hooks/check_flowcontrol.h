@@ -7,10 +7,10 @@
 
 /* clang-format off */
 #define COR_FLOWCONTROL_HOOKS(X)                                                                   \
-    X(flow_verbs)      /* verbs of a rule: there, known, "*" alone */                              \
+    X(flow_verbs)      /* verbs of a rule: present, known, "*" alone */                            \
     X(flow_namespaces) /* namespaces of a rule: labels, or "*" alone */                            \
     X(flow_urls)       /* nonResourceURLs of a rule: paths, or "*" alone */                        \
-    X(hand_size)       /* handSize: the bits of a hash suffice to deal so many of the queues */
+    X(hand_size)       /* handSize: a hash has enough bits to choose that many queues */
 
 #define COR_FLOWCONTROL_WHENS(X)                                                                   \
     X(is_mandatory) /* spec of an object of api/all.objects: arg is its kind and name */

@@ -8,7 +8,7 @@
 /* clang-format off */
 #define COR_NETWORKING_HOOKS(X)                                                                    \
     X(ingress_class_annotation) /* Ingress: the annotation says what ingressClassName says */      \
-    X(rule_host)     /* host of an IngressRule: a name, also a wildcard, and no address */         \
+    X(rule_host)     /* host of an IngressRule: a name, also a wildcard, but not an address */     \
     X(tls_host)      /* an element of hosts of IngressTLS: a name, also a wildcard */              \
     X(rule_path)     /* path of an HTTPIngressPath that is taken literally */                      \
     X(absolute_path) /* path of another one: it begins with a slash, or is empty */                \

@@ -8,15 +8,15 @@
 /* clang-format off */
 #define COR_POD_HOOKS(X)                                                                           \
     X(forget_names)     /* PodSpec, at its end: an update of a Job passes it twice */              \
-    X(pod_annotations)  /* annotations of a pod or template: those that mean something */          \
+    X(pod_annotations)  /* annotations of a pod or template: those that have a meaning */          \
     X(seccomp_agrees)   /* Pod, PodTemplateSpec: annotations and fields say the same */            \
     X(apparmor_agrees)  /* the same for AppArmor */                                                \
-    X(claim_name)       /* name of a PodResourceClaim: no claim before it has it */                \
-    X(gate_is_new)      /* PodSchedulingGate: no gate before it has its name */                    \
+    X(claim_name)       /* name of a PodResourceClaim: unique in its list */                       \
+    X(gate_is_new)      /* PodSchedulingGate: its name is unique in its list */                    \
     X(spread_pairs)     /* PodSpec: no two topologySpreadConstraints are for the same */           \
     X(windows_host_process) /* PodSpec: all containers are processes of the host, or none is */    \
     X(share_process_namespace) /* PodSecurityContext: not beside hostPID */                        \
-    X(sysctls)          /* PodSecurityContext: names of sysctls, and whose they are */             \
+    X(sysctls)          /* PodSecurityContext: names of sysctls, and their namespaces */           \
     X(trimmed_profile)  /* localhostProfile of AppArmor: not empty, no spaces around it */         \
     X(windows_user_name) /* runAsUserName: domain and user */                                      \
     X(affinity_namespace) /* an element of namespaces: reported as "namespace" */                  \

@@ -9,10 +9,10 @@
 #define COR_POD_UPDATE_HOOKS(X)                                                                    \
     X(lasting_annotations) /* annotations: those of AppArmor and of mirrors stay as they are */    \
     X(no_new_gates)        /* schedulingGates: all of them were there before */                    \
-    X(node_affinity_grows) /* PodSpec: the node affinity it has to have only got narrower */       \
+    X(node_affinity_grows) /* PodSpec: the required node affinity only became narrower */          \
     X(lasting_spec)        /* PodSpec: nothing changes that may not change at all */               \
     X(lasting_ephemeral_containers) /* ephemeralContainers: the old ones stay as they are */       \
-    X(ended_containers)    /* statuses of the list that the argument names: which ended, stay so */ \
+    X(ended_containers)    /* statuses of the list in the argument: what ended stays ended */      \
     X(claim_statuses)      /* resourceClaimStatuses: of the pod's claims, each once */             \
     X(first_host_ip)       /* hostIPs: its first is hostIP */                                      \
     X(status_ips)          /* podIPs, hostIPs: their form, and one address of a family */
@@ -20,7 +20,7 @@
 #define COR_POD_UPDATE_WHENS(X)                                                                    \
     X(keeps_entries)     /* a map: all old entries, with their values */                           \
     X(keeps_keys)        /* a map: all old entries, perhaps with other values */                   \
-    X(keeps_tolerations) /* tolerations: the old ones, perhaps with other tolerationSeconds */ \
+    X(keeps_tolerations) /* tolerations: the old ones, perhaps with other tolerationSeconds */     \
     X(has_pod_level_resources) /* Pod: it or the old one has resources of its own */               \
     X(changes_qos_class)   /* Pod: its resources make another class of it */                       \
     X(runs_without_resize) /* containerStatuses: the node does not report resources */             \

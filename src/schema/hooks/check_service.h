@@ -17,7 +17,7 @@
     X(cluster_ip_changes)   /* Service: what an update may do to clusterIPs */                     \
     X(ip_family_changes)    /* Service: the same for ipFamilies */                                 \
     X(ingress_ip)           /* ip of a LoadBalancerIngress or IngressLoadBalancerIngress */        \
-    X(ingress_host)         /* hostname of the same: a name and no address */
+    X(ingress_host)         /* hostname of the same: a name, not an address */
 
 #define COR_SERVICE_WHENS(X)                                                                       \
     X(is_headless) /* ServiceSpec: its one address is None */                                      \

@@ -17,7 +17,7 @@
     X(basic_quantity)       /* a quantity of a resource: its whole number is not negative */       \
     X(positive_quantity)    /* a quantity: greater than zero */                                    \
     X(iscsi_volume_portal)  /* ISCSIPersistentVolumeSource: not too long with the volume's name */ \
-    X(mount_options)        /* PersistentVolume: the annotation only where it means something */   \
+    X(mount_options)        /* PersistentVolume: the annotation only where it has a meaning */     \
     X(volume_source_stays)  /* PersistentVolumeSpec: its source is that of the old one */          \
     X(node_affinity_stays)  /* VolumeNodeAffinity: only beta labels may become those of today */   \
     X(claim_stays)          /* PersistentVolumeClaim: what of its spec may change, and when */     \

@@ -7,7 +7,7 @@
 
 /* clang-format off */
 #define COR_WARNINGS_HOOKS(X)                                                                      \
-    X(warn_name)         /* metadata: the name is no DNS label; arg: what it is used in */          \
+    X(warn_name)         /* metadata: the name is not a DNS label; arg: what it is used in */       \
     X(warn_label)        /* a label of nodes or the entry of one: deprecated; arg "key": the text has it, "child": the path */ \
     X(warn_label_values) /* a list of values of labels: one is not valid */                         \
     X(warn_ip)           /* an address: its form is not the standard one */                         \
@@ -20,7 +20,7 @@
     X(warn_annotations)  /* a container: annotations of its pod in place of a field of its own */   \
     X(warn_env)          /* a list of variables: one that hides another */                          \
     X(warn_ports)        /* a pod's spec: ports of its containers that exclude one another */       \
-    X(warn_paths)        /* a volume: files of which one is in place of another */
+    X(warn_paths)        /* a volume: files that hide one another */
 
 #define COR_WARNINGS_WHENS(X)
 /* clang-format on */

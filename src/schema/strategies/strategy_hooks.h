@@ -12,10 +12,10 @@
 #define COR_STRATEGY_HOOKS(X)                                                                      \
     X(pod_birth)          /* Pod, status: phase, QoS class, condition of a gated pod */            \
     X(pod_scheduling)     /* Pod, spec: matchLabelKeys go into label selectors */                  \
-    X(pod_app_armor)      /* Pod, spec: profiles from annotations of before 1.30 */                \
+    X(pod_app_armor)      /* Pod, spec: profiles from annotations used before 1.30 */              \
     X(pod_status)         /* Pod, status: QoS class and observed generation stay */                \
-    X(pod_ephemeral_containers) /* Pod, spec: that of before with the sent ephemeral containers */ \
-    X(pod_resize)         /* Pod, spec: that of before with the sent resources */                  \
+    X(pod_ephemeral_containers) /* Pod, spec: the old one with the sent ephemeral containers */    \
+    X(pod_resize)         /* Pod, spec: the old one with the sent resources */                     \
     X(service_status)     /* Service, status: only a load balancer has one */                      \
     X(namespace_finalizer) /* Namespace, spec: has the finalizer "kubernetes" */                   \
     X(namespace_name)     /* Namespace, labels: one is its name */                                 \

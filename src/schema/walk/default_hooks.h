@@ -20,7 +20,7 @@
     X(stored_versions)       /* CustomResourceDefinition: status.storedVersions of a new one */    \
     X(time_added)            /* DeviceTaint: now, in seconds */                                    \
     X(grace_period)          /* PodSpec: a negative terminationGracePeriodSeconds is 1 */          \
-    X(init_container_annotations) /* ObjectMeta: annotations of before 1.8 are dropped */          \
+    X(init_container_annotations) /* ObjectMeta: annotations used before 1.8 are dropped */        \
     X(pod_ips)               /* PodStatus: podIP is the first of podIPs, or the only one */        \
     X(pod_cidrs)             /* NodeSpec: podCIDR is the first of podCIDRs, or the only one */     \
     X(claim_kinds)           /* []PersistentVolumeClaim: each says what it is */                   \
