@@ -4,8 +4,9 @@
  *   fieldSelector=a=b,c!=d ──► {"key":"a","operator":"In","values":["b"]}, … "NotIn" …
  *   labelSelector=x,y in (a,b) ──► {"key":"x","operator":"Exists"}, …
  *
- * Which fields a resource has does not matter here. Requirements that the review cannot say (> and
- * <) are left out: the question is wider then, never narrower. Without memory nothing is asked. */
+ * Which fields a resource has does not matter here. Requirements that a review cannot express (>
+ * and <) are omitted: the question is then wider, never narrower. Without memory nothing is asked.
+ */
 /* clang-format on */
 #include "server/access/review_selectors.h"
 

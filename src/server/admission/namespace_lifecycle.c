@@ -1,10 +1,10 @@
 /* clang-format off */
-/* NamespaceLifecycle: may an object be created in its namespace, and may a namespace be deleted? As
- * upstream's it stands among the plugins that mutate, so that it comes before the object is
- * validated.
+/* NamespaceLifecycle: decides whether an object may be created in its namespace, and whether a
+ * namespace may be deleted. Like upstream's, it is one of the plugins that mutate, so that it runs
+ * before the object is validated.
  *
  * A creation: the namespace exists and is not being deleted. Bindings and evictions are creations,
- * too; an access review is none, because the answer would tell of the namespace.
+ * too; an access review is not, because its answer would reveal the namespace.
  *
  *   look in the cache (resourceVersion "0") ──► found: judge
  *                                            └► not found, or not being deleted although a deletion was

@@ -5,10 +5,11 @@
  *   remote ──► GET its Service ──► of type ClusterIP: its port, the EndpointSlices of the Service ──► PROBES parallel GETs of the
  *   group version ──► the first success, or the last failure ──► the status is written if it says something else
  *
- * A check that fails ends the way with its verdict. A service that --aggregator-resolve names is probed
- * at once: there is no cluster that has it. Remote services are judged again every 30 s, after a
- * change of their Service or of its slices, and after a failed probe when the limiter says so (5 ms to
- * 30 s). Services are followed only while there is a remote APIService; nothing of them is kept.
+ * A check that fails ends the sequence with its verdict. A service that --aggregator-resolve names
+ * is probed at once: there is no cluster that has it. Remote services are judged again every 30 s,
+ * after a change of their Service or of its slices, and after a failed probe when the limiter says
+ * so (5 ms to 30 s). Services are followed only while there is a remote APIService; nothing of them
+ * is kept.
  *
  * A service that hangs holds one reconcile for as long as a probe may last, and no other service
  * waits: there are as many reconciles as the control loop allows.
