@@ -1,21 +1,23 @@
 /* clang-format off */
 /* What the garbage collector does with an object that has N owner references, for shapes.py, which
- * counts the instructions:
+ * compares the work, as work.h counts it, or valgrind:
  *
  *   owners_cost N...              every shape with N references, one after the other
  *   owners_cost --only NAME N...  the shape with this name
  *
  * What is counted happens inside of drive_request(). One line is printed for each: the shape, its
- * references, the bytes of the object, and 0. */
+ * references, the bytes of the object, 0, and the work. */
 /* clang-format on */
 #include "test.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/buf.h"
 #include "base/mem.h"
 #include "server/controllers/gc/gc_graph.h"
+#include "work.h"
 
 #define TEXT_MAX (64u << 20)
 
@@ -121,12 +123,15 @@ static void run_shape(const struct shape *shape, size_t n)
     struct cor_object *before = make_object(shape, 0, n);
     struct cor_object *object = make_object(shape, shape->work == observe, n);
     struct cor_gc_graph g;
+    uint64_t work;
 
     cor_gc_graph_init(&g);
     if (shape->was_shown)
         observe(&g, before, n);
+    work = work_so_far();
     drive_request(shape, &g, object, n);
-    printf("%s %zu %zu 0\n", shape->name, n, cor_object_json(object).n);
+    work = work_so_far() - work;
+    printf("%s %zu %zu 0 %" PRIu64 "\n", shape->name, n, cor_object_json(object).n, work);
     fflush(stdout);
     cor_gc_graph_deinit(&g);
     cor_object_unref(before);

@@ -1,17 +1,19 @@
 /* clang-format off */
 /* Requests of a growing size through the API over an engine in memory, for tests/cost/shapes.py,
- * which counts the instructions of each under valgrind.
+ * which compares the work of each, as work.h counts it, or valgrind.
  *
  *   shapes_cost N...              every shape with N elements, one after the other
  *   shapes_cost --only NAME N...  the shape with this name
  *
  * Each request runs inside of drive_request(), so that valgrind can tell it from what prepares it.
  * One line is printed for each request, in the order in which they ran: its shape, its number of
- * elements, the bytes of request and answer, and the answer's status. */
+ * elements, the bytes of request and answer, the answer's status, and the work. */
 /* clang-format on */
+#include <inttypes.h>
 #include <stdlib.h>
 
 #include "shapes.h"
+#include "work.h"
 
 void shape_add(struct cor_buf *b, const char *fmt, ...)
 {
@@ -112,6 +114,7 @@ static void run_shape(const struct shape *shape, size_t n)
     struct fx fx = {.opts = {.random_seed = 1}};
     struct request rq = {.fx = &fx, .n = n};
     struct fx_call call;
+    uint64_t work;
 
     fx_open(&fx);
     fx_bootstrap(&fx);
@@ -119,9 +122,11 @@ static void run_shape(const struct shape *shape, size_t n)
     cor_buf_init(&rq.body, TEXT_MAX);
     cor_buf_init(&rq.accept, TEXT_MAX);
     shape->make(&rq);
+    work = work_so_far();
     drive_request(&rq, &call);
-    printf("%s %zu %zu %d\n", shape->name, n, rq.target.n + rq.body.n + call.sink.body.n,
-           call.sink.status);
+    work = work_so_far() - work;
+    printf("%s %zu %zu %d %" PRIu64 "\n", shape->name, n,
+           rq.target.n + rq.body.n + call.sink.body.n, call.sink.status, work);
     fflush(stdout);
     if (call.sink.status != rq.status)
         fail_msg("%s: %d instead of %d: %.300s", shape->name, call.sink.status, rq.status,

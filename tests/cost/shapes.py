@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """How the work of a request grows with its number of elements. shapes.py PROGRAM [N [SHAPE]]
 
-Every shape of tests/cost/shapes_*.c is driven with N and with 4 N elements, and valgrind counts the instructions of both,
-on the loop's thread and on the workers'. Work that grows faster than n log n fails: 4 N elements may take 4 SLACK times the
-instructions of N. What a request costs without any element is in both counts, so it can only make the ratio smaller. A text
+Every shape of tests/cost/shapes_*.c is driven with N and with 4 N elements, and the work of both is counted, on the loop's thread and
+on the workers': by the program itself where it was built for that (work.h), else by valgrind, in instructions. Work that grows faster than n log n fails: 4 N elements may take 4 SLACK times the
+work of N. What a request costs without any element is in both counts, so it can only make the ratio smaller. A text
 that itself grows faster (indented, deep objects) may take what its bytes take. What prepares a request is not counted, also where a
 worker does it.
 
@@ -13,11 +13,11 @@ smallest count of each size is judged."""
 
 import glob
 import os
-import re
-import shutil
 import subprocess
 import sys
 import tempfile
+
+from counting import is_counted, skip_without_valgrind
 
 PROGRAM = sys.argv[1]
 N = int(sys.argv[2]) if len(sys.argv) > 2 else 600
@@ -38,23 +38,28 @@ def instructions(folder, number):
     raise AssertionError(f"dump {number} has no totals")
 
 
+def run(command):
+    """What the program says of each request, in words."""
+    done = subprocess.run(command, capture_output=True, text=True, timeout=1800)
+    assert done.returncode == 0, done.stderr[-2000:]
+    return [line.split() for line in done.stdout.splitlines()]
+
+
 def drive(only):
-    """(shape, elements, bytes, instructions) of every request, or of those of one shape."""
+    """(shape, elements, bytes, work) of every request, or of those of one shape."""
+    program = [PROGRAM] + (["--only", only] if only else []) + [str(N), str(GROWTH * N)]
+    if is_counted(PROGRAM):
+        return [(shape, int(n), int(size), int(work)) for shape, n, size, _, work in run(program)]
     with tempfile.TemporaryDirectory() as folder:
         command = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={folder}/out", "--dump-after=drive_request",
                    "--zero-before=drive_request", "--dump-instr=no", "--dump-line=no"]
         command += [f"--toggle-collect={name}" for name in FUNCTIONS]
-        command += [PROGRAM] + (["--only", only] if only else []) + [str(N), str(GROWTH * N)]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=1800)
-        ran = [line.split() for line in done.stdout.splitlines()]
-        assert done.returncode == 0, done.stderr[-2000:]
+        ran = run(command + program)
         assert len(glob.glob(f"{folder}/out.*")) >= len(ran)
-        return [(shape, int(n), int(size), instructions(folder, i)) for i, (shape, n, size, _) in enumerate(ran, 1)]
+        return [(shape, int(n), int(size), instructions(folder, i)) for i, (shape, n, size, *_) in enumerate(ran, 1)]
 
 
-if not shutil.which("valgrind"):
-    print("1..0 # SKIP valgrind is not installed")
-    sys.exit(0)
+skip_without_valgrind(PROGRAM)
 requests = drive(ONLY)
 pairs = list(zip(requests[::2], requests[1::2]))
 print(f"1..{len(pairs)}")
@@ -64,11 +69,11 @@ for number, ((shape, few, small, cost), (again, many, large, grown)) in enumerat
     for _ in range(1, TRIES):
         if grown / cost <= limit:
             break
-        print(f"# {shape} is driven again: {cost} instructions for {few}, {grown} for {many}")
+        print(f"# {shape} is driven again: {cost} for {few}, {grown} for {many}")
         small_again, large_again = drive(shape)
         cost, grown = min(cost, small_again[3]), min(grown, large_again[3])
     ratio = grown / cost
     words = "ok" if ratio <= limit else "not ok"
-    print(f"# {cost / few:.0f} instructions for each of {few}, {grown / many:.0f} for each of {many}")
+    print(f"# {cost / few:.0f} for each of {few}, {grown / many:.0f} for each of {many}")
     print(f"{words} {number} - {shape} grows as n log n: {ratio:.2f} times the work for {many / few:.2f} times the elements",
           flush=True)

@@ -1,6 +1,6 @@
 /* clang-format off */
 /* Drives validation with objects in which the lists and maps of one struct have N elements, for
- * shapes.py, which counts the instructions:
+ * shapes.py, which compares the work, as work.h counts it, or valgrind:
  *
  *   validate_cost N...              every struct with lists below every kind that has a program
  *   validate_cost --only NAME N...  the one with this name
@@ -9,8 +9,9 @@
  * one element each. Each object is created and replaces itself inside of drive_request(). The last
  * object is a pod with SENT_TIMES N containers, each of which was sent with an empty list; it
  * replaces a pod with other images. One line is printed for each: the name of the struct, its
- * elements, the bytes of the object, and the number of errors. */
+ * elements, the bytes of the object, the number of errors, and the work. */
 /* clang-format on */
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +19,7 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "schema/validate/validate.h"
+#include "work.h"
 #include "json/write/writer.h"
 
 #define TEXT_MAX  (64u << 20)
@@ -184,6 +186,7 @@ static void drive_struct(const struct cor_type *kind, const struct cor_type *cho
     struct cor_validation validation = {
         .type = kind, .meta = {COR_NAME_DNS1123_SUBDOMAIN, true, false}, .warn = drop_warning};
     struct cor_buf json;
+    uint64_t work;
 
     cor_buf_init(&json, TEXT_MAX);
     cor_json_writer_init(&maker.w, &json);
@@ -191,10 +194,12 @@ static void drive_struct(const struct cor_type *kind, const struct cor_type *cho
     if (cor_json_writer_finish(&maker.w) < 0)
         abort();
     validation.object = cor_buf_str(&json);
+    work = work_so_far();
     drive_request(&validation, (struct cor_str){NULL, 0}, &errors);
+    work = work_so_far() - work;
     if (errors.error < 0)
         abort();
-    printf("%s %zu %zu %zu\n", name, n, json.n, errors.n);
+    printf("%s %zu %zu %zu %" PRIu64 "\n", name, n, json.n, errors.n, work);
     fflush(stdout);
     cor_field_errors_deinit(&errors);
     cor_buf_deinit(&json);
@@ -224,6 +229,7 @@ static void drive_sent(size_t n)
                                         .meta = {COR_NAME_DNS1123_SUBDOMAIN, true, false},
                                         .warn = drop_warning};
     struct cor_buf object, sent, old;
+    uint64_t work;
 
     cor_buf_init(&object, TEXT_MAX);
     cor_buf_init(&sent, TEXT_MAX);
@@ -233,10 +239,12 @@ static void drive_sent(size_t n)
     write_pod(&old, n, "", "old");
     validation.object = cor_buf_str(&object);
     validation.sent = cor_buf_str(&sent);
+    work = work_so_far();
     drive_request(&validation, cor_buf_str(&old), &errors);
+    work = work_so_far() - work;
     if (errors.error < 0)
         abort();
-    printf("%s %zu %zu %zu\n", SENT_NAME, n, sent.n, errors.n);
+    printf("%s %zu %zu %zu %" PRIu64 "\n", SENT_NAME, n, sent.n, errors.n, work);
     cor_field_errors_deinit(&errors);
     cor_buf_deinit(&object);
     cor_buf_deinit(&sent);

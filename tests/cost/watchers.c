@@ -1,17 +1,19 @@
 /* clang-format off */
 /* A number of events through a cache with a number of watchers, for tests/cost/watchers.py, which
- * counts the instructions of it under valgrind.
+ * compares the work of it, as work.h counts it, or valgrind.
  *
  *   watchers own EVENTS N        N watchers, each on a node of its own; events for the first
  *   watchers other EVENTS N      N watchers on another node than the events'
  *   watchers stuck EVENTS N S    N watchers on everything that read, and S that do not
  *
- * Prints the events that were delivered, and a digest of who got them in which order. */
+ * Prints the events that were delivered, a digest of who got them in which order, and the work. */
 /* clang-format on */
+#include <inttypes.h>
 #include <stdio.h>
 
 #include "base/mem.h"
 #include "fake_engine.h"
+#include "work.h"
 
 #define SETTLE_EVERY 10
 
@@ -22,7 +24,30 @@ struct watcher {
 
 static struct fake f;
 static struct watcher *watchers;
-static uint64_t delivered, order;
+static uint64_t delivered, order, work;
+
+/* Counted are applying a change and giving it to the watchers, not the engine that the program
+ * plays: the linker leads the cacher's calls to here. */
+void __real_cor_cacher_change(struct cor_cacher *cacher, const struct cor_feed_event *event,
+                              bool last);
+void __wrap_cor_cacher_change(struct cor_cacher *cacher, const struct cor_feed_event *event,
+                              bool last);
+void __wrap_cor_cacher_change(struct cor_cacher *cacher, const struct cor_feed_event *event,
+                              bool last)
+{
+    uint64_t before = work_so_far();
+
+    __real_cor_cacher_change(cacher, event, last);
+    work += work_so_far() - before;
+}
+
+static void settle(void)
+{
+    uint64_t before = work_so_far();
+
+    fake_settle(&f);
+    work += work_so_far() - before;
+}
 
 static void on_each(struct fake_watch *w)
 {
@@ -77,13 +102,15 @@ int main(int argc, char **argv)
     watchers = cor_calloc(n + stuck + 1, sizeof(*watchers));
     assert_non_null(watchers);
     open_watches(what, n, stuck);
+    work = 0;
     for (size_t i = 0; i < events; i++) {
         fake_put(&f, "ns", "p", "own-0", i % 2 ? "x" : "y");
         if (i % SETTLE_EVERY == 0)
-            fake_settle(&f);
+            settle();
     }
-    fake_settle(&f);
-    printf("%llu %016llx\n", (unsigned long long)delivered, (unsigned long long)order);
+    settle();
+    printf("%llu %016llx %" PRIu64 "\n", (unsigned long long)delivered, (unsigned long long)order,
+           work);
     for (size_t i = 0; i < n + stuck; i++)
         fake_watch_close(&watchers[i].watch);
     cor_free(watchers);
