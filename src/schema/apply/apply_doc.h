@@ -47,14 +47,14 @@ int cor_apply_doc_read(struct cor_apply_op *op, struct cor_apply_doc *doc, struc
 int cor_apply_doc_open(struct cor_apply_op *op, struct cor_str text, struct cor_str version,
                        struct cor_apply_doc **ret_doc);
 
-/* Is the object one of its type (cor_typed_check())? `words` may be NULL. */
+/* Checks that the object conforms to its type (cor_typed_check()). `words` may be NULL. */
 int cor_apply_doc_check(const struct cor_apply_doc *doc, bool allow_duplicates,
                         struct cor_buf *words);
 
-/* The document in another version: itself, or a converted one. `what` says what of the operation
- * fails when the object is none of that version; the version is added to a text that ends in a
- * space. 0, -COR_ENOTFOUND (the version is not known), -COR_EINVALID, and what convert() returns.
- */
+/* The document in another version: itself, or a converted one. `what` names the part of the
+ * operation that fails when the object does not conform to that version; the version is added to a
+ * text that ends in a space. 0, -COR_ENOTFOUND (the version is not known), -COR_EINVALID, and what
+ * convert() returns. */
 int cor_apply_doc_convert(struct cor_apply_op *op, struct cor_apply_doc *doc,
                           struct cor_str version, const char *what, struct cor_apply_doc **ret_doc);
 

@@ -1,9 +1,9 @@
-/* The managers of an object and what each of them owns: metadata.managedFields, and what an update
- * and an apply do to it. Pure: the caller brings the objects and stores the result.
+/* The managers of an object and what each of them owns: metadata.managedFields, and how an update
+ * and an apply change it. Pure: the caller brings the objects and stores the result.
  *
  * All texts of an entry are raw JSON text. Entries, sets and texts borrow from the objects and from
- * the arena of the request, which live as long as the managers are used. All work is charged to
- * that of the arena, whose end is an error of all functions: -COR_ETOOBIG, or COR_WORK_YIELD on a
+ * the arena of the request, which live as long as the managers are used. All work is charged to the
+ * budget of the arena; when it is used up all functions fail: -COR_ETOOBIG, or COR_WORK_YIELD on a
  * loop (base/work.h).
  * Thread: one at a time for a request.  Owner: the caller. */
 #ifndef COR_SCHEMA_APPLY_FIELD_MANAGERS_H
@@ -51,8 +51,9 @@ struct cor_apply_versions {
     /* Appends the object in another version, canonical. 0 or a negative error. */
     int (*convert)(void *arg, struct cor_str object, struct cor_str from, struct cor_str to,
                    struct cor_buf *out);
-    /* Entries of a version that is not known, or that the live object is none of, are an error
-     * (-COR_EINVALID); else the first are dropped, and the second cannot be. */
+    /* Entries of an unknown version, or of one that the live object does not conform to, are an
+     * error (-COR_EINVALID); otherwise entries of unknown versions are dropped, and the others do
+     * not occur. */
     bool is_custom;
 };
 
@@ -65,11 +66,11 @@ struct cor_apply_request {
     bool force;                  /* take fields from their managers */
     struct cor_str subject;      /* what messages call the configuration; empty: nothing */
     struct cor_str live_subject; /* the same of the live object */
-    /* The object that the applier has applied before by itself, canonical; empty: none. What the
-     * live object still has of it is taken without a conflict. */
+    /* The object that the applier has applied before, canonical; empty: none. Fields of the live
+     * object that still have its values are taken without a conflict. */
     struct cor_str last_applied;
-    /* Each conflict in turn: `who` is "conflict with "a" using v1". NULL: the words are enough. 0
-     * or a negative error, which ends the apply. */
+    /* Each conflict in turn: `who` is "conflict with "a" using v1". NULL: the message is
+     * sufficient. 0 or a negative error, which ends the apply. */
     int (*on_conflict)(void *arg, struct cor_str who, struct cor_str path);
     void *arg; /* of on_conflict */
 };
@@ -83,9 +84,9 @@ int cor_field_managers_update(struct cor_field_managers *managers,
                               struct cor_str after);
 
 /* The same for an update that moves no field, without reading sets: `list` is the managedFields of
- * `before`. 0: fields move, or cannot be told not to; cor_field_managers_update() is to be called.
- * COR_MANAGERS_SAME: the list stays. COR_MANAGERS_TIMED: the next list was appended, which differs
- * by the time of the requester alone. Errors as above. */
+ * `before`. 0: fields may move, and cor_field_managers_update() is to be called. COR_MANAGERS_SAME:
+ * the list stays. COR_MANAGERS_TIMED: the next list was appended, which differs by the time of the
+ * requester alone. Errors as above. */
 enum { COR_MANAGERS_SAME = 1, COR_MANAGERS_TIMED = 2 };
 int cor_field_managers_keep(const struct cor_apply_request *request, struct cor_str list,
                             struct cor_str before, struct cor_str after, struct cor_buf *out);

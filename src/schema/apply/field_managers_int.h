@@ -57,8 +57,8 @@ int cor_field_managers_changes(const struct cor_apply_request *request, struct c
                                struct cor_fieldset *ret_taken);
 
 /* Drops the conflicts over fields that the applier has set before by itself
- * (request->last_applied), and that nobody has changed since. An object that is none of the type
- * forgives nothing. 0, -COR_ENOMEM, -COR_ETOOBIG. */
+ * (request->last_applied), and that nobody has changed since. An object that does not conform to
+ * the type forgives nothing. 0, -COR_ENOMEM, -COR_ETOOBIG. */
 int cor_field_managers_forgive(struct cor_apply_op *op, struct cor_apply_doc *live,
                                struct cor_field_managers *conflicts);
 

@@ -9,7 +9,7 @@
  * arena has failed, or whose work has ended, returns a set that must not be used; callers look at
  * `arena->error` once.
  * The work of every operation is linear in its operands. Recursion is bounded by the depth of JSON.
- * Thread: one at a time for an arena; reading a set is free for all. */
+ * Thread: one at a time for an arena; any thread may read a set. */
 #ifndef COR_SCHEMA_APPLY_FIELDSET_H
 #define COR_SCHEMA_APPLY_FIELDSET_H
 

@@ -24,10 +24,10 @@ struct cor_typed {
     const struct cor_json_nodes *json;
 };
 
-/* Is the object one of its type? Appends what is wrong to `words` as upstream's errors name it: one
- * error on a line of its own, or `errors:` and one line for each. `allow_duplicates`: items of a
- * list may have equal keys. `words` NULL: nobody asks, and the first error ends the check. 0;
- * -COR_EINVALID: words were appended; -COR_ENOMEM, -COR_ETOOBIG. */
+/* Checks that the object conforms to its type. Appends the errors to `words` as upstream words
+ * them: one error on a line of its own, or `errors:` and one line for each. `allow_duplicates`:
+ * items of a list may have equal keys. `words` NULL: no message is wanted, and the first error ends
+ * the check. 0; -COR_EINVALID: words were appended; -COR_ENOMEM, -COR_ETOOBIG. */
 int cor_typed_check(struct cor_typed object, bool allow_duplicates, struct cor_buf *words);
 
 /* The fields that a configuration owns. */
@@ -60,7 +60,7 @@ int cor_typed_extract(struct cor_typed object, struct cor_fieldset set, struct c
 struct cor_fieldset cor_fieldset_name_parents(struct cor_arena *arena, struct cor_fieldset set,
                                               const struct cor_apply_place *place);
 
-/* The set as the schema of today would have made it: where a list or map is atomic now, what is
+/* The set as the present schema would have made it: where a list or map is atomic now, what is
  * below it becomes the path of the list or map. */
 struct cor_fieldset cor_fieldset_reconcile(struct cor_arena *arena, struct cor_fieldset set,
                                            const struct cor_apply_place *place);

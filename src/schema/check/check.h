@@ -1,5 +1,5 @@
 /* clang-format off */
-/* What rules and hooks of validation see of an object (docs/internals/validate.md).
+/* The view that rules and hooks of validation have of an object (docs/internals/validate.md).
  *
  * A check is one run over an object, and over the object that it replaces if there is one. A place
  * is a value in it, present or not, with its type, its path and the value that the old object has
@@ -99,9 +99,9 @@ typedef int (*cor_key_pair_fn)(struct cor_str cert_pem, struct cor_str key_pem,
  * cut after 4,096 code points at most. */
 #define COR_CHECK_WARNING_TEXT_MAX (16u * 1024)
 
-/* What is wrong with the DER of a request for a certificate: 0 nothing, 1 what `why` got, which has
- * at least 1 KB of room; or a failure. Whoever runs the check gives it, because this layer knows no
- * cryptography. */
+/* Checks the DER of a request for a certificate. 0: it is valid; 1: `why`, which has at least 1 KB
+ * of room, got the reason; or a failure. The caller of the check supplies it, because this layer
+ * has no cryptography. */
 typedef int (*cor_check_request_fn)(struct cor_str der, struct cor_buf *why);
 
 /* What a check remembers of elements that it has passed, a set of texts per topic, so that a hook
@@ -359,7 +359,8 @@ void cor_check_warn(struct cor_check *check, struct cor_str text);
 /* The same with a text that is made: the place's path, a colon and a space come first. */
 void cor_check_warn_at(struct cor_check *check, const struct cor_field_path *path, const char *fmt,
                        ...) __attribute__((format(printf, 3, 4)));
-/* May containers be privileged? Ask only where one wants to be: that it was asked is noted. */
+/* Returns whether containers may be privileged. Call it only for a container that wants to be: the
+ * call is noted. */
 bool cor_check_allows_privileged(struct cor_check *check);
 /* Will further warnings be dropped? Loops over pairs of elements end then. */
 static inline bool cor_check_is_warned(const struct cor_check *check)

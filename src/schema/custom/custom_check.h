@@ -1,6 +1,6 @@
-/* What a server would say of a CustomResourceDefinition and of objects of the kinds that it
- * defines, found without a server: the checks of the write path in its order, over one document at
- * a time. Owner: the caller.  Thread: one at a time for a report. */
+/* The errors and warnings of a server about a CustomResourceDefinition and objects of the kinds
+ * that it defines, found without a server: the checks of the write path in its order, over one
+ * document at a time.  Owner: the caller. Thread: one at a time for a report. */
 #ifndef COR_SCHEMA_CUSTOM_CUSTOM_CHECK_H
 #define COR_SCHEMA_CUSTOM_CUSTOM_CHECK_H
 

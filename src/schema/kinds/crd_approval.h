@@ -28,8 +28,8 @@ bool cor_crd_is_protected(struct cor_str group);
 /* What the value of the annotation says. */
 enum cor_crd_approval cor_crd_approval_of(struct cor_str text);
 
-/* The condition that says it; `message` gets its message, and must outlive it. 1: `crd` has another
- * one, or none. 0: it has this one, or its group needs none. -COR_ENOMEM, -COR_ETOOBIG. */
+/* The condition for it; `message` gets its message, and must outlive it. 1: `crd` has another one,
+ * or none. 0: it has this one, or its group needs none. -COR_ENOMEM, -COR_ETOOBIG. */
 int cor_crd_judge_approval(const struct cor_crd *crd, struct cor_buf *message,
                            struct cor_crd_condition *ret_condition);
 

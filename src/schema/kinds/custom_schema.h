@@ -1,7 +1,7 @@
 /* The schema of one version of a CustomResourceDefinition: its text, and what is compiled from it
  * when the first request needs it. Most definitions of a server are hardly used: a start with
- * hundreds of them compiles nothing, and keeps no tables beside their text. Who lists or watches
- * the stored version, deletes, or reads discovery needs no schema; writing does, reading another
+ * hundreds of them compiles nothing, and keeps no tables beside their text. Listing or watching the
+ * stored version, deleting, and reading discovery need no schema; writing does, reading another
  * version does, and so does the cache that is filled with stored objects.
  *
  * Compiling takes about 2 ms for each megabyte of text. The first caller compiles, others wait for
@@ -24,14 +24,14 @@ struct cor_custom_schema *cor_custom_schema_ref(struct cor_custom_schema *schema
 struct cor_custom_schema *cor_custom_schema_unref(struct cor_custom_schema *schema);
 
 /* The compiled schema, which lives as long as `schema`. NULL is given for a `schema` of NULL, and
- * for one that is absent or not structural, which only a definition of long ago can have: its
- * objects stay as they are. 0, -COR_ENOMEM, -COR_ETOOBIG; after a failure the next call tries
- * again. */
+ * for one that is absent or not structural, which only an old definition can have: its objects stay
+ * as they are. 0, -COR_ENOMEM, -COR_ETOOBIG; after a failure the next call tries again. */
 int cor_custom_schema_peek(struct cor_custom_schema *schema,
                            const struct cor_structural **ret_compiled);
 
 /* Is it structural, as far as OpenAPI shows it? Nothing is kept compiled for this answer. A text
- * for which there was no memory counts as one that is. `schema` may be NULL, which is not. */
+ * for which there was no memory counts as structural. `schema` may be NULL, which counts as not
+ * structural. */
 bool cor_custom_schema_is_shown(struct cor_custom_schema *schema);
 
 /* An object that was stored before a default was added may become longer by its defaults than any

@@ -124,7 +124,7 @@ struct cor_structural_validation {
 /* Adds what the keywords of the schema find wrong to `errors`, in upstream's words and coarse
  * order; on an update, mistakes in values that have not changed are forgiven as upstream forgives
  * them. Lack of memory is noted in `errors`, and so is COR_WORK_YIELD of `work` (base/work.h), with
- * which everything that was found is to be thrown away. */
+ * which all findings are to be discarded. */
 void cor_structural_validate(const struct cor_structural *schema,
                              const struct cor_structural_validation *validation,
                              struct cor_field_errors *errors);

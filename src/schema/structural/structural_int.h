@@ -208,7 +208,7 @@ void cor_structural_check_embedded_value(const struct cor_structural *schema,
 
 /* The walk of cor_structural_validate() over any value of a node (structural_validation.c); old.p
  * == NULL: nothing is forgiven. Fields begin with `prefix`. `is_default`: the value is one of the
- * schema itself; upstream does not drop the formats that nobody knows then. `work` is charged. */
+ * schema itself; upstream does not ignore unknown formats then. `work` is charged. */
 void cor_structural_validate_value(const struct cor_structural *schema,
                                    const struct cor_structural_node *node, struct cor_str json,
                                    struct cor_str old, struct cor_str prefix, bool is_default,

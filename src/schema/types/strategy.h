@@ -31,7 +31,7 @@ enum cor_strategy_does {
     COR_STRATEGY_SET,  /* the member gets a constant value */
     COR_STRATEGY_KEEP, /* the member is that of the present object */
     COR_STRATEGY_HOOK, /* a function makes the member (schema/strategies/strategy_hooks.h) */
-    COR_STRATEGY_MASK, /* who writes to the endpoint does not own these fields; no member changes */
+    COR_STRATEGY_MASK, /* writers to the endpoint do not own these fields; no member changes */
 };
 
 /* Names and values are offsets into the pool of the types. */
@@ -71,9 +71,9 @@ struct cor_str cor_strategy_step_value(const struct cor_strategy_step *step);
 struct cor_str cor_strategy_counted(const struct cor_strategy *strategy, size_t i,
                                     bool *ret_is_meta);
 
-/* The fields, as FieldsV1, that nobody owns who writes to the endpoint (upstream's reset fields):
- * what is sent of them is not stored. Who creates an object writes to COR_ON_UPDATE. Empty: all
- * fields are owned. `strategy` may be NULL. */
+/* The fields, as FieldsV1, that writers to the endpoint do not own (upstream's reset fields): what
+ * is sent of them is not stored. A creation writes to COR_ON_UPDATE. Empty: all fields are owned.
+ * `strategy` may be NULL. */
 struct cor_str cor_strategy_mask(const struct cor_strategy *strategy, enum cor_strategy_on on);
 
 /* The tables, which tools/compile_types.py writes; sorted by type. */

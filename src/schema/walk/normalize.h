@@ -1,5 +1,5 @@
-/* What is left of an object after a trip through upstream's Go types: the walk that decodes JSON
- * into a struct, stores the struct and writes it again (docs/internals/normalize.md).
+/* What remains of an object after a round trip through upstream's Go types: the walk that decodes
+ * JSON into a struct, stores the struct and writes it again (docs/internals/normalize.md).
  *
  *   - members that the type does not have are dropped;
  *   - null means "never set"; what was never set is left out, or written as null, zero or {} where

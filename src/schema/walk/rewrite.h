@@ -1,6 +1,6 @@
 /* From an object as a client sent it to the object that upstream would keep: normalised, then
- * defaulted. Metadata of custom resources, stored objects of older versions and imports go this
- * way; the server's writes have a stage for each of the two (server/write/stage_normalize.c).
+ * defaulted. This is used for metadata of custom resources, stored objects of older versions and
+ * imports; the server's writes have a stage for each of the two (server/write/stage_normalize.c).
  * Owner: nobody.  Thread: any (pure). */
 #ifndef COR_SCHEMA_WALK_REWRITE_H
 #define COR_SCHEMA_WALK_REWRITE_H
