@@ -77,7 +77,7 @@ struct cor_btree_snap *cor_btree_newest_locked(const struct cor_btree *t)
     return COR_CONTAINER_OF(t->snaps.prev, struct cor_btree_snap, link);
 }
 
-/* The list that takes what left the state after `s`, for somebody to look at. */
+/* The list for nodes that left the state after `s`, to be sorted later. */
 static struct cor_btree_nodes *unsorted_of_locked(struct cor_btree *t, struct cor_btree_snap *s)
 {
     if (!s)

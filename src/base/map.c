@@ -8,7 +8,7 @@
 #include "base/rand.h"
 #include "base/siphash.h"
 
-/* Entries stand densely in one array; slots is an open-addressed table of indices into it, at most
+/* Entries are packed in one array; slots is an open-addressed table of indices into it, at most
  * three quarters full, probed one after the other. Removing an entry moves the last one into its
  * place, and closes the gap in the table by moving later slots of the same run back: there are no
  * tombstones, so a map that is used for long does not get slower. */

@@ -383,8 +383,8 @@ static void put_struct(const struct cor_gen_structs_of *s, struct cor_gen_lines 
                     COR_STR_ARG(type->c_name), COR_STR_ARG(type->c_name));
 }
 
-/* Is there a member whose protobuf the functions on structs do not know: the schemas of a
- * CustomResourceDefinition that may also be a bool or a list, and containers in containers? */
+/* Returns whether a member's protobuf is not supported by the functions on structs: the schemas of
+ * a CustomResourceDefinition that may also be a bool or a list, and containers in containers. */
 static bool has_odd_member(struct cor_gen_type *type, unsigned asked)
 {
     if (type->seen == asked)

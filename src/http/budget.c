@@ -62,8 +62,8 @@ size_t cor_budget_connection_bytes(const struct cor_budget *budget, enum cor_htt
     return max > least ? max : least;
 }
 
-/* Every connection begins as one that nobody knows, also a master's: these numbers are not steps of
- * one pool, and what they leave free is reached by ending connections that are unknown. */
+/* Every connection begins as an unknown one, even a master's: these numbers are not steps of one
+ * pool, and what they leave free is reached by ending unknown connections. */
 size_t cor_budget_pool_connections(const struct cor_budget *budget, enum cor_http_rank rank)
 {
     size_t all = budget->connections_max;

@@ -129,7 +129,7 @@ static void on_closed(struct cor_h2_stream *s, uint32_t code, void *arg)
 static const struct cor_h2_stream_cbs stream_cbs = {on_head, on_body,     NULL,
                                                     on_end,  on_writable, on_closed};
 
-/* A server whose first words are that it takes no streams would be dialled forever. */
+/* A server that begins by refusing all streams would be dialled forever. */
 static void on_conn_open(struct cor_client_conn *conn, void *arg)
 {
     struct cor_http_link *l = arg;

@@ -223,8 +223,8 @@ static void replace(struct cor_conn *c)
     cor_budget_share_deinit(&c->share);
 }
 
-/* Those who have not authenticated hold too much. Ends the oldest of them whose output nobody
- * reads; when none of them is found, this one, whose output has just grown. */
+/* Unauthenticated connections hold too much. Ends the oldest of them whose output is not read; if
+ * there is none, this one, whose output has just grown. */
 static void end_unread(struct cor_conn *c)
 {
     struct cor_http_worker *w = c->worker;

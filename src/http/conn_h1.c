@@ -116,8 +116,8 @@ static void finish(struct cor_conn *c)
     settle(c);
 }
 
-/* An answer to a request whose body has not come: can the rest of it be passed over? A client that
- * waits for 100 Continue may or may not send its body. */
+/* For an answer to a request whose body has not come: returns whether the rest of the body can be
+ * skipped. A client that waits for 100 Continue may or may not send its body. */
 static bool can_skip(const struct cor_conn *c)
 {
     return cor_h1_is_done(c->h1) ||

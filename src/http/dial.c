@@ -317,7 +317,7 @@ static void on_timer(struct cor_timer *timer)
         fail(d, -COR_ETIMEOUT, "the connection took too long");
 }
 
-/* What needs no look-up connects at once; the failures of that are told from the timer. */
+/* A target that needs no look-up is dialled at once; failures are reported from the timer. */
 static int start(struct cor_dial *d)
 {
     struct cor_addresses *found = &d->addresses;

@@ -220,7 +220,8 @@ static void call_free(struct cor_http_call *call)
     cor_free(call);
 }
 
-/* An HTTP/1.1 answer that nobody reads to its end ends its connection, an HTTP/2 one its stream. */
+/* An HTTP/1.1 answer that is not read to its end closes its connection, an HTTP/2 one its stream.
+ */
 static void leave(struct cor_http_call *call)
 {
     struct cor_http_link *l = COR_STEAL(call->at);

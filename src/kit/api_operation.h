@@ -1,5 +1,5 @@
-/* An operation on the Kubernetes API as one value: the verb, what it is about, and what the verb
- * takes. Whoever sends one fills one, whichever way it goes; over HTTP (kit/dynamic) and in process
+/* An operation on the Kubernetes API as one value: the verb, its target, and the verb's options.
+ * The sender fills it in the same way for every transport; over HTTP (kit/dynamic) and in process
  * (server/port) it is written by cor_api_form_init(), so that both mean the same by the same
  * options, and refuse the same names in the same words.
  *
@@ -55,8 +55,8 @@ struct cor_api_form {
     struct cor_str body;         /* the patch, or the options; else empty */
 };
 
-/* 0, or why it cannot be sent, with the cause in `reterr`: -COR_EINVAL (a verb or a patch type that
- * there is not, a name that is missing or is no path segment), -COR_ENOMEM, -COR_ETOOBIG.
+/* 0, or why it cannot be sent, with the cause in `reterr`: -COR_EINVAL (an unknown verb or patch
+ * type, a name that is missing or is no path segment), -COR_ENOMEM, -COR_ETOOBIG.
  * cor_api_form_deinit() follows in either case. */
 int cor_api_form_init(struct cor_api_form *form, const struct cor_api_operation *op,
                       struct cor_status *reterr);

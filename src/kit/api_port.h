@@ -134,8 +134,8 @@ void cor_api_remove_collection(struct cor_api_port *port, struct cor_api_request
                                const struct cor_removal_options *opts,
                                const struct cor_list_query *which);
 
-/* Does the server serve the group and version of `req->at.gvr`? on_done without an error: yes; with
- * an error that was answered: no. */
+/* Asks whether the server serves the group and version of `req->at.gvr`. on_done without an error:
+ * yes; with an error from the server: no. */
 void cor_api_serves(struct cor_api_port *port, struct cor_api_request *req);
 
 /* Enumerates what the server serves at this time; nothing is taken from an earlier enumeration.
@@ -155,7 +155,7 @@ void cor_api_cancel(struct cor_api_port *port, struct cor_api_request *req);
 /* Was it answered with an error of this HTTP status? */
 bool cor_api_answer_is(const struct cor_api_answer *answer, int code);
 
-/* Did a write come too late: has the object changed (409), or is it gone (404)? */
+/* Returns whether a write came too late: the object has changed (409), or is gone (404). */
 bool cor_api_answer_is_late(const struct cor_api_answer *answer);
 
 /* For implementations: ends a request that was sent, and calls its on_done. */

@@ -1,7 +1,7 @@
 /* clang-format off */
 /* Makes one object as it should be, through an API port: reads it, has the owner compare it, and
- * creates, patches or removes it. A write that comes too late, because somebody else was faster, is
- * followed by another look.
+ * creates, patches or removes it. After a write that came too late, because another writer was
+ * faster, the object is read again.
  *
  *   cor_ensure_start ──► GET ──► judge(found, or NULL) ──► RIGHT ────────────────────────────────► on_done
  *                         ▲                            ──► WRITE: POST body, or merge PATCH body ──┤

@@ -47,7 +47,7 @@ static int delta_store_transform(struct cor_delta_fifo *f, struct cor_object **o
     return f->opts.transform ? f->opts.transform(f->opts.arg, object, reterr) : 0;
 }
 
-/* The reflector passes over what a transform refuses for good: whoever waits for it is told. */
+/* The reflector skips what a transform refuses permanently: whoever waits for it is told. */
 static int delta_store_transform_event(struct cor_delta_fifo *f, struct cor_object **object,
                                        struct cor_status *reterr)
 {
@@ -145,7 +145,7 @@ static int delta_store_on_del(struct cor_reflector_store *store, struct cor_str 
     return delta_store_take(store, COR_DELTA_DELETED, key, object, at, reterr);
 }
 
-/* No status: the reflector has told of it. Without memory, nobody can be told. */
+/* No status: the reflector has reported it. Without memory, nobody can be told. */
 static void delta_store_on_skip(struct cor_reflector_store *store, struct cor_str key,
                                 struct cor_object *object, int err)
 {

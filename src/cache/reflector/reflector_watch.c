@@ -98,7 +98,7 @@ static void watch_say_unexpected(struct cor_reflector *r, const struct cor_objec
     cor_reflector_say(r, COR_REFLECTOR_UNEXPECTED_TYPE, &st);
 }
 
-/* What a server sends to whom it takes for kubectl; it has no objects in it. */
+/* What a server sends to a client that it takes for kubectl; it contains no objects. */
 static bool is_table(const struct cor_object *object)
 {
     struct cor_str version;
@@ -156,8 +156,8 @@ static int watch_apply(struct cor_reflector *r, const struct cor_reflector_event
     return 0;
 }
 
-/* The store's failure to take an event is told and passed over, as upstream does, unless trying
- * again can help: then the revision stays where it is and a relist brings the object. */
+/* An event that the store could not take is reported and skipped, as upstream does, unless a retry
+ * can help: then the revision stays where it is and a relist brings the object. */
 void cor_reflector_watch_take(struct cor_reflector *r, const struct cor_reflector_event *event)
 {
     COR_CLEANUP(cor_status_deinit) struct cor_status st = {0};

@@ -294,7 +294,7 @@ size_t cor_namespaced_informer_len(struct cor_namespaced_informer *all)
     return len;
 }
 
-/* A namespace that nobody follows has no objects: any informer says so in the usual words. */
+/* A namespace that is not followed has no objects: any informer returns the usual error. */
 int cor_namespaced_informer_get(struct cor_namespaced_informer *all, struct cor_str ns,
                                 struct cor_str name, struct cor_object **ret_object,
                                 struct cor_status *reterr)

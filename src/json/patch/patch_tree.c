@@ -189,7 +189,7 @@ static int check_depth(struct cor_json_ptree *t, unsigned depth)
     return 0;
 }
 
-/* Nothing that `val` holds may stand deeper than the limit. */
+/* Nothing in `val` may be deeper than the limit. */
 static int check_new_depth(struct cor_json_ptree *t, yyjson_mut_val *val)
 {
     struct cor_json_psize size = cor_json_ptree_measure(t, val);

@@ -228,7 +228,7 @@ static inline bool is_less(struct cor_str a, struct cor_str b)
     return i < n && i < 8 ? (unsigned char)a.p[i] < (unsigned char)b.p[i] : cor_str_cmp(a, b) < 0;
 }
 
-/* Does `key` stand after the key before it in canonical order? */
+/* Returns whether `key` comes after the previous key in canonical order. */
 static inline bool in_order(const struct checker *ck, const struct level *last, struct cor_str key,
                             bool escaped)
 {

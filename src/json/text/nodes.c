@@ -26,7 +26,7 @@ static int nodes_grow(struct cor_json_nodes *nodes)
     return 0;
 }
 
-/* Reads the string whose quote is at `p`. The byte behind it; NULL: it has no end. */
+/* Reads the string whose quote is at `p`. Returns the byte after it; NULL: it has no end. */
 static inline const char *read_string(struct cor_json_node *node, const char *p, const char *end)
 {
     const char *text = ++p;

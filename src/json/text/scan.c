@@ -144,7 +144,7 @@ static const char *skip_blocks(const char *p, const char *end, size_t *depth)
 }
 #endif
 
-/* Behind the container whose inside, at this depth, `p` is in; depth 0: `p` is at its opening. */
+/* The byte after the container that `p` is inside at this depth; depth 0: `p` is at its opening. */
 static const char *skip_container(const char *p, const char *end, size_t depth)
 {
 #ifdef __SSE2__
@@ -304,7 +304,7 @@ struct cor_str cor_json_first_value(struct cor_str bytes)
     return cor_str(rest.p, (size_t)(skip_value(rest.p, rest.p + rest.n) - rest.p));
 }
 
-/* The outermost object begins with these two, so they say nothing about where other keys stand. */
+/* The outermost object begins with these two, so they do not show where other keys are. */
 static bool is_type_key(struct cor_str raw)
 {
     return cor_str_eq(raw, COR_STR("kind")) || cor_str_eq(raw, COR_STR("apiVersion"));

@@ -135,7 +135,7 @@ static int begin_value(struct cor_json_splitter *s, char first, enum state state
     return 0;
 }
 
-/* A member besides the items: nobody else looks at the whole of it. */
+/* A member besides the items: it is not checked as a whole elsewhere. */
 static int give_member(struct cor_json_splitter *s, struct cor_str value)
 {
     const struct cor_json_limits limits = {s->part.max, COR_JSON_DEPTH_MAX, true};

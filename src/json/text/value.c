@@ -89,7 +89,7 @@ static int64_t int_of(struct cor_value value, int64_t min, int64_t max)
     return v;
 }
 
-/* The outermost object begins with these two, wherever other keys stand. */
+/* The outermost object begins with these two, wherever other keys are. */
 static bool is_type_key(const char *key, const char *quote)
 {
     struct cor_str name = cor_str(key, (size_t)(quote - key));

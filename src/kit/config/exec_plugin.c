@@ -143,8 +143,9 @@ static bool may_hint(struct cor_exec_plugin *p)
     return p->nhints < COR_EXEC_HINTS_PER_HOUR && ++p->nhints > 0;
 }
 
-/* The hint is printed, and a kubeconfig may be somebody else's: what could steer a terminal is
- * shown by its number, as client-go does; white space stays. What has no room is left out. */
+/* The hint is printed, and a kubeconfig may come from somebody else: characters that could control
+ * a terminal are shown as numbers, as client-go does; white space stays. What has no room is left
+ * out. */
 static void add_hint(struct cor_str hint, struct cor_buf *out)
 {
     while (hint.n > 0) {

@@ -539,8 +539,8 @@ static int resolve_context(const struct cor_kubeconfig *kc, const struct cor_sta
         return cor_stanza_mistake(context, "cluster", reterr, "cluster was not specified");
     if (r == 0)
         r = read_cluster(cluster ? cluster : &nothing, o, c, reterr);
-    /* Credentials are not for a connection that anyone can read, nor for one that does not say
-     * that nobody can. */
+    /* Credentials are not sent over a connection that others can read, or that is not known to be
+     * private. */
     user = user ? user : &nothing;
     if (r == 0 && has_scheme(c->server, secure, COR_ARRAY_LEN(secure)))
         r = read_credentials(user, o, c, reterr);

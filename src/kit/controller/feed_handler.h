@@ -5,9 +5,9 @@
  *
  *   list: begin ──► show each object ──► listed      watch: show what was created or changed, gone
  *
- * Each list has a number, `list`. Who notes the number of an object when it is shown knows in
- * `listed` which objects are gone: those whose number is another one.
- * A failure of a function makes the reflector list again, after a pause.
+ * Each list has a number, `list`. A program that notes the number with each object that is shown
+ * knows in `listed` which objects are gone: those with another number. A failure of a function
+ * makes the reflector list again, after a pause.
  * Thread: that of the feed.  Owner: whoever embeds it. */
 /* clang-format on */
 #ifndef COR_KIT_FEED_HANDLER_H

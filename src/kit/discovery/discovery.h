@@ -35,8 +35,8 @@ struct cor_discovery *cor_discovery_free(struct cor_discovery *d);
 COR_DEFINE_CLEANUP(struct cor_discovery, cor_discovery_free)
 
 /* The catalog, borrowed until the next call on `d` and for no longer than the callback; NULL with
- * the error when there is none. One with failures (cor_catalog_failures()) has been asked for twice
- * and is good for the rest. `was_cached`: it was there before the question. */
+ * the error when there is none. A catalog with failures (cor_catalog_failures()) was requested
+ * twice, and is complete except for these. `was_cached`: it was there before the question. */
 typedef void (*cor_discovery_cb)(void *arg, const struct cor_catalog *catalog, bool was_cached,
                                  const struct cor_status *error);
 

@@ -1,7 +1,7 @@
 /* Which of several processes may act: client-go's leader election as a state machine without I/O. A
  * driver does the requests on the lock (a Lease) and the timer. Behaviour: client-go's.
  *
- * There is no fencing: after a pause of the process two leaders are possible for a while. Times of
+ * There is no fencing: after a pause of the process there may briefly be two leaders. Times of
  * other machines are never compared with this one's: a lock is held until it has not changed for
  * its own duration, on this clock.
  * Thread: one at a time; from inside a callback only cancel and the readers may be called.
@@ -87,9 +87,9 @@ void cor_leader_written(struct cor_leader *l, uint64_t now_ms, int64_t wall_us, 
 
 void cor_leader_tick(struct cor_leader *l, uint64_t now_ms, int64_t wall_us);
 
-/* Ends the election. A leader that releases on cancel gives the lock back first, which may take
- * `release_max_ms` (0: the renew deadline). on_stopped is called when all of it is done. Work
- * that the lock guards must have ended before this call. A second call does nothing. */
+/* Ends the election. A leader that releases on cancel releases the lock first, which may take
+ * `release_max_ms` (0: the renew deadline). on_stopped is called when all of it is done. Work that
+ * the lock guards must have ended before this call. A second call does nothing. */
 void cor_leader_cancel(struct cor_leader *l, uint64_t now_ms, int64_t wall_us,
                        uint64_t release_max_ms);
 

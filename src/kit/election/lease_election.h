@@ -54,8 +54,8 @@ COR_DEFINE_CLEANUP(struct cor_lease_election, cor_lease_election_free)
 void cor_lease_election_start(struct cor_lease_election *e); /* once */
 void cor_lease_election_tick(struct cor_lease_election *e);
 
-/* Ends the election; on_stopped is called when it has ended. A leader with release_on_cancel gives
- * the Lease back first, for at most `release_max_ms` (0: the renew deadline). A second call
+/* Ends the election; on_stopped is called when it has ended. A leader with release_on_cancel
+ * releases the Lease first, for at most `release_max_ms` (0: the renew deadline). A second call
  * does nothing. */
 void cor_lease_election_cancel(struct cor_lease_election *e, uint64_t release_max_ms);
 

@@ -305,7 +305,7 @@ static void read_error(struct cor_rest_request *req)
     struct cor_str body = cor_buf_str(&req->body);
     int64_t wait_s = req->retry_after_s > 0 ? req->retry_after_s : 0;
 
-    /* Who asked for protobuf is told of failures in it, too. */
+    /* A client that asked for protobuf gets failures in protobuf, too. */
     cor_buf_init(&json, (size_t)8 * ERROR_MAX);
     if (cor_wire_status_json(body, &json) == 0)
         body = cor_buf_str(&json);

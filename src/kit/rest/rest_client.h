@@ -39,7 +39,8 @@ struct cor_rest_client_opts {
     uint32_t burst;
     int retries_max; /* 0: COR_REST_RETRIES; below 0: none */
     size_t body_max; /* of requests that set none; 0: COR_REST_BODY_MAX */
-    /* What a server warns of with its answers; NULL: nobody listens. It may not call the client. */
+    /* Called with each warning of a server; NULL: warnings are dropped. It must not call the
+     * client. */
     void (*on_warning)(void *arg, struct cor_str text);
     bool warns_once; /* the same text is told once */
     /* An attempt is to be repeated; the texts are borrowed. May be NULL; may not call the client.

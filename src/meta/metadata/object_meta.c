@@ -140,7 +140,7 @@ static void check_finalizers(struct cor_str finalizers, const struct cor_field_p
                              "finalizer orphan and foregroundDeletion cannot be both set");
 }
 
-/* Kubernetes' own, or with the domain of whose they are. */
+/* Kubernetes' own, or with the domain of their owner. */
 static void check_finalizer_domains(struct cor_str finalizers, const struct cor_field_path *path,
                                     struct cor_field_errors *errs)
 {

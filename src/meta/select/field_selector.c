@@ -154,7 +154,7 @@ static int unknown_label(const struct cor_field_labels *labels, struct cor_str l
     return r;
 }
 
-/* Gives a term the field its label stands for, and the way to it. */
+/* Sets the field that a term's label represents, and the path to it. */
 static int resolve_term(struct cor_field_term *term, const struct cor_field_labels *labels,
                         struct cor_status *status)
 {

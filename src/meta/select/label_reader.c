@@ -157,8 +157,8 @@ static void read_expression(struct reader *rd, const struct cor_field_path *path
         read_values(rd, &values_path, values);
 }
 
-/* How many requirements and values `labels` and `expressions` make; more than the maxima is told.
- */
+/* How many requirements and values `labels` and `expressions` make; exceeding the maxima is
+ * reported. */
 static int prepare(struct reader *rd, const struct cor_field_path *path, struct cor_str json,
                    struct cor_str labels, struct cor_str expressions)
 {

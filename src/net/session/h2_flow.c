@@ -18,7 +18,7 @@
  * stop the others, so this window is opened as soon as bytes arrive, and the streams' windows bound
  * what is kept. */
 #define CONNECTION_WINDOW (8u << 20)
-/* A writer that waits is told at so much room in its window, and in the output. */
+/* A writer that waits is called when its window and the output have this much room. */
 #define WINDOW_LOW 16384u
 #define OUTPUT_LOW 1024u
 

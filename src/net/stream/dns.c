@@ -134,7 +134,7 @@ static void finish(struct cor_dns *dns)
         tell(dns);
 }
 
-/* The result is told from the timer: c-ares is in the middle of something. */
+/* The result is reported from the timer, because c-ares is still at work. */
 static void set_result(struct cor_dns *dns, int r)
 {
     if (dns->is_done)

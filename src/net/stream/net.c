@@ -88,7 +88,7 @@ static void on_busy(uv_idle_t *busy)
 
 /* Streams that a callback adds here wait for the next turn, so that one with much to send leaves
  * the others their share. After callbacks the idle handle keeps the loop from sleeping: there may
- * be new output, and others who look at the end of a turn have looked already. */
+ * be new output, and other handlers of the turn's end have run already. */
 void cor_net_keep_awake(struct cor_net *net)
 {
     uv_idle_start(&net->busy, on_busy);

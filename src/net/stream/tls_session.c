@@ -236,10 +236,10 @@ static void empty_key(EVP_PKEY *key)
     EVP_PKEY_free(key);
 }
 
-/* OpenSSL keeps the keys of the exchange for as long as the session, though nothing asks for them
- * after the handshake: nobody negotiates again, and new keys come from secrets. Those of ML-KEM,
- * which OpenSSL 3.5 begins with, are 6 KB at a server and 8 KB at a client; and a private key that
- * is gone cannot be found in memory. */
+/* OpenSSL keeps the keys of the exchange for as long as the session, though nothing needs them
+ * after the handshake: there is no renegotiation, and new keys are derived from secrets. Those of
+ * ML-KEM, which OpenSSL 3.5 begins with, are 6 KB at a server and 8 KB at a client; and a private
+ * key that is gone cannot be found in memory. */
 static void forget_exchange(SSL *ssl)
 {
     EVP_PKEY *key;

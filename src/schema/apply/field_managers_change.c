@@ -42,8 +42,8 @@ static int view_make(struct cor_apply_op *op, struct cor_apply_doc *before,
     struct cor_fieldset mask = reset_fields(op, version);
     struct cor_comparison *c = &ret_view->changes;
     struct cor_apply_doc *old, *new;
-    /* Upstream converts the old object for the reconciliation first, and there its words stand
-     * alone. */
+    /* Upstream converts the old object for the reconciliation first, and its message has no prefix
+     * there. */
     int r = cor_apply_doc_convert(op, before, version, "", &old);
 
     if (r == 0)
@@ -219,7 +219,7 @@ enum cor_never_level cor_never_below(enum cor_never_level level, struct cor_str 
     return COR_NEVER_DEEPER;
 }
 
-/* The nodes of one level without those that nobody ever owns. */
+/* The nodes of one level without those that have no owner by definition. */
 static const struct cor_field_node *
 strip_level(struct cor_arena *arena, const struct cor_field_node *node, enum cor_never_level level)
 {

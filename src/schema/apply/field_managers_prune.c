@@ -39,8 +39,8 @@ static bool owned_in(struct cor_apply_op *op, const struct cor_field_managers *m
     return n > 0;
 }
 
-/* Puts back what managers of this version own: the pruned object is the merged one without what
- * neither the pruned one has nor anybody owns. The pruned one of before is dropped. */
+/* Puts back what managers of this version own: the pruned object is the merged one without what it
+ * lacks already and nobody owns. The former pruned object is dropped. */
 static int add_back_owned(struct cor_apply_op *op, const struct cor_field_managers *managers,
                           struct cor_str version, struct cor_apply_doc **merged,
                           struct cor_apply_doc **pruned)

@@ -10,7 +10,7 @@
 #include "schema/go/go_text.h"
 #include "json/text/scan.h"
 
-/* Of the first error, when nobody asks for its words. */
+/* The result of the first error, when no message is wanted. */
 #define UNASKED_MAX 4096
 
 struct check {

@@ -305,8 +305,8 @@ static void schema_array_write(struct cor_json_writer *w, const char *key, struc
 
 #define INT_OR_STRING "[{\"type\":\"integer\"},{\"type\":\"string\"}]"
 
-/* A value that is an integer or a text says so in anyOf, unless the author says it; where the
- * author has another anyOf, it says so in the first of allOf. */
+/* A value that is an integer or a text is described by anyOf, unless the author has done so; where
+ * the author has another anyOf, by the first of allOf. */
 static void schema_write_junctors(struct cor_json_writer *w, struct cor_str json)
 {
     struct cor_str all = member(json, "allOf"), any = member(json, "anyOf");

@@ -92,7 +92,7 @@ int cor_index_list_check(struct cor_str text, int32_t completions, int32_t *ret_
 /* Moves to the next interval that is one. False: there is no more. */
 static bool next_interval(struct cor_str *rest, int32_t completions, struct interval *ret)
 {
-    /* Nobody reads the words: there is no room for them, and the result is negative. */
+    /* The message is never read: there is no room for it, and the result is negative. */
     struct cor_buf unread = {.max = 0};
 
     while (rest->p) {

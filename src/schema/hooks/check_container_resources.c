@@ -248,7 +248,7 @@ COR_HOOK(resource_requirements)
     check_claims(check, &claims);
 }
 
-/* What a pod needs beside its containers is checked as limits, and upstream's paths say so. */
+/* What a pod needs in addition to its containers is checked as limits, as upstream's paths show. */
 COR_HOOK(resource_limits)
 {
     bool has_compute = false, has_pages = false;

@@ -460,8 +460,8 @@ COR_HOOK(conversion_review_versions)
         cor_check_invalid(check, &list, "must include at least one of v1, v1beta1");
 }
 
-/* This server calls no webhooks. It says so when nothing else is wrong, and only of a new strategy:
- * an object that another server has stored can be changed and deleted. */
+/* This server calls no webhooks. This is reported when nothing else is wrong, and only for a new
+ * strategy: an object that another server has stored can be changed and deleted. */
 COR_HOOK(crd_converted_here)
 {
     struct cor_place spec, conversion, strategy, old;

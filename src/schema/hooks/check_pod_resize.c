@@ -42,8 +42,8 @@ static struct cor_str qos_class(struct cor_check *check, struct cor_str spec)
     return r < 0 ? COR_STR("") : cor_strz(look.qos_class);
 }
 
-/* The old class is the one that the status has; a pod of before there was one has it from its spec.
- */
+/* The old class is the one that the status has; for an older pod without one it follows from its
+ * spec. */
 COR_WHEN(changes_qos_class)
 {
     struct cor_place spec, status, stored, old_spec;

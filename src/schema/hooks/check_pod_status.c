@@ -140,8 +140,8 @@ COR_HOOK(first_host_ip)
         cor_check_invalid(check, &ip, "must be equal to `hostIP`");
 }
 
-/* An address that was there before may stay what it is. Several addresses are one of each family; a
- * text that is not an address cannot be compared, which upstream calls internal. */
+/* An address that was there before is not checked. Several addresses must be one of each family; a
+ * text that is not an address cannot be compared, which upstream reports as an internal error. */
 COR_HOOK(status_ips)
 {
     size_t n = cor_place_length(check, place), nv6 = 0, i = 0;

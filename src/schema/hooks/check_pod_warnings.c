@@ -247,7 +247,8 @@ static const char *compare_ports(const struct port *port, const struct port *oth
     return NULL;
 }
 
-/* Is the port in the way of one that was seen before? Remembers it for those that follow. */
+/* Returns whether the port conflicts with an earlier one, and remembers it for those that follow.
+ */
 static bool meets_another_port(struct cor_check *check, const struct cor_place *spec,
                                const struct port *port)
 {

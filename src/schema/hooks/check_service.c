@@ -104,7 +104,7 @@ COR_HOOK(service_port_names)
     }
 }
 
-/* Calls `add` for each port whose protocol and number (of that field) another one before it has. */
+/* Calls `add` for each port whose protocol and number (of that field) an earlier port has, too. */
 static void each_repeated(struct cor_check *check, const struct cor_place *ports, const char *field,
                           void (*add)(struct cor_check *check, const struct cor_place *port,
                                       int64_t number))
@@ -346,7 +346,7 @@ static void add_at(struct cor_check *check, const struct cor_place *list, size_t
     cor_check_add(check, COR_FIELD_INVALID, &path, cor_check_value(check, shown), detail);
 }
 
-/* Releasing the second of two takes a policy that says so. */
+/* Releasing the second of two requires a policy that allows it. */
 static void check_release(struct cor_check *check, const struct cor_place *spec, const char *what)
 {
     struct cor_place policy;

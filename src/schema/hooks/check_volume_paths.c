@@ -148,8 +148,7 @@ struct folder {
     size_t first_below; /* of what is in it */
 };
 
-/* Notes which files an earlier one is in the way of. Sorted by paths before and by indexes after.
- */
+/* Notes which files conflict with an earlier one. Sorted by paths before and by indexes after. */
 static int mark_files(struct files *files)
 {
     struct folder *stack = cor_alloc(files->n * sizeof(*stack));

@@ -136,9 +136,9 @@ COR_HOOK(warn_cidr)
 
 /* --- Quantities ------------------------------------------------------------------------------- */
 
-/* Has a number of bytes, whose thousandths are too many for an int64, a fraction by upstream's
- * arithmetic? The product wraps around there when the text has a binary suffix, none, k or M; it
- * counts as 0 otherwise. */
+/* Returns whether a number of bytes, whose thousandths overflow an int64, has a fraction by
+ * upstream's arithmetic. The product wraps around there when the text has a binary suffix, none, k
+ * or M; it counts as 0 otherwise. */
 static bool is_wrapped_fraction(struct cor_str text)
 {
     char last = text.p[text.n - 1];

@@ -20,7 +20,7 @@
 
 enum state {
     UNKNOWN,
-    SHOWN,    /* structural, not compiled: somebody asked for OpenAPI only */
+    SHOWN,    /* structural, not compiled: only OpenAPI was requested */
     COMPILED, /* `compiled` has it */
     UNUSED,   /* not structural */
 };

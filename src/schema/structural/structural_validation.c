@@ -513,9 +513,9 @@ static void walk_beside_old(struct cor_validation_run *run, const struct cor_str
         (void)check_value(run, node, 0, &root, NULL);
 }
 
-/* Walks the object, and walks it again beside the old one when it has mistakes. Where it could take
- * longer than a slice it is walked beside the old one alone: values that have not changed, whose
- * mistakes would be forgiven, are compared and not judged. */
+/* Walks the object, and walks it again beside the old one when it has mistakes. Where that could
+ * take longer than a slice, only the walk beside the old one is done: values that have not changed,
+ * whose mistakes would be forgiven, are compared and not judged. */
 static void validate_texts(struct cor_validation_run *run, const struct cor_structural_node *node,
                            struct texts *texts, struct cor_str object, struct cor_str old)
 {

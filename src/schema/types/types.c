@@ -194,8 +194,9 @@ const struct cor_type_field *cor_type_find_number(const struct cor_type *type, u
 {
     size_t n = cor_type_nfields(type), i = number < n ? number : n;
 
-    /* The fields stand by their numbers, and those without one at the end: a number is never behind
-     * its own place, and is at it unless numbers before it are missing. */
+    /* The fields are ordered by their numbers, and those without one are at the end: a field is
+     * never after the index of its number, and is at that index unless lower numbers are missing.
+     */
     while (number > 0 && i-- > 0) {
         const struct cor_type_field *field = &cor_type_fields[cor_type_numbers[type->first + i]];
 

@@ -55,8 +55,8 @@ static struct target find_target(struct cor_draft *draft, struct cor_draft_value
     return to;
 }
 
-/* Is a value what Go has in a field that nobody set? An open list or map may have lost elements or
- * gained some, so its bytes do not count. */
+/* Returns whether a value is what Go has in an unset field. An open list or map may have lost
+ * elements or gained some, so its bytes do not count. */
 static bool is_unset(const struct target *to)
 {
     static const struct cor_str zeros[] = {

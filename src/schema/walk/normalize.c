@@ -580,7 +580,7 @@ static void walk_struct(struct walk *w, const struct cor_type *type, struct cor_
             place = (struct place){inner.p, true};
             continue;
         }
-        /* No field's name has escapes, and a key with one may stand elsewhere in the order. */
+        /* No field's name has escapes, and a key with one may be elsewhere in the order. */
         for (; m < type->nmembers && !memchr(key.p, '\\', key.n); m++) {
             field = &cor_type_fields[cor_type_members[type->first_member + m].field];
             order = compare_name(cor_type_pool + field->name, key);

@@ -77,8 +77,8 @@ static int read_add_fields(const struct cor_read_place *at, struct cor_buf *out)
 }
 
 /* Go names the struct that declares the innermost field, and the fields on the way to it, without
- * keys and indices. The nested decoders' own ways are lost, since the outermost decoder writes its
- * way over them. */
+ * keys and indices. The nested decoders' own paths are lost, since the outermost decoder overwrites
+ * them with its own. */
 static int read_add_mismatch(struct read_walk *w, const struct cor_read_place *at,
                              struct cor_str what, struct cor_str go_type)
 {
@@ -365,7 +365,7 @@ static void read_int_or_string(struct read_walk *w, struct cor_json_iter *it,
 
 /* --- Values that hold others. --- */
 
-/* Escapes in a name are decoded only when the name is not found as it stands. */
+/* Escapes in a name are decoded only when the name is not found as written. */
 size_t cor_read_find_member(const struct cor_type *type, struct cor_str raw_key)
 {
     size_t i = cor_type_member_index(type, raw_key);

@@ -32,7 +32,7 @@ static bool is_segment(struct cor_str name)
            !memchr(name.p, '/', name.n) && !memchr(name.p, '%', name.n);
 }
 
-/* The parameter, decoded, in `text`; empty when it cannot be had. 0, -COR_ENOMEM. */
+/* The parameter, decoded, in `text`; empty when it cannot be decoded. 0, -COR_ENOMEM. */
 static int get_parameter(struct cor_str query, const char *name, struct cor_buf *text)
 {
     int r;

@@ -111,8 +111,8 @@ static int digest_question(const struct cor_reviews *rs, struct cor_str question
     return r == 0 ? cor_sha256(cor_buf_str(&text), ret) : r;
 }
 
-/* Keeps the answer, or frees the review. A request that has the same question twice asks the second
- * time while it is told the first answer: that one is there then, and makes room. */
+/* Keeps the answer, or frees the review. A request that has the same question twice asks it the
+ * second time during the callback of the first answer: that answer is kept then, and makes room. */
 static void review_keep(struct cor_review *review)
 {
     struct cor_reviews *rs = review->reviews;

@@ -340,7 +340,7 @@ static void proxy_on_call_writable(void *arg)
     cor_http_response_resume_body(((struct cor_proxied *)arg)->response);
 }
 
-/* --- the way there ---------------------------------------------------------------------------- */
+/* --- the request ------------------------------------------------------------------------------ */
 
 static const struct cor_http_call_cbs call_cbs = {.on_head = proxy_on_answer,
                                                   .on_body = proxy_on_answer_body,

@@ -326,8 +326,8 @@ static bool is_unknown(int r)
     return r == -COR_ECANCELED || r == -COR_ENOMEM || r == -COR_EBUSY || r == -COR_ETOOBIG;
 }
 
-/* Was somebody there? A connection that breaks while a request is under way may be the fault of
- * that request, and must not cost others theirs. */
+/* Returns whether the target was reached. A connection that breaks while a request is under way may
+ * be the fault of that request, and must not cost others theirs. */
 static bool is_there(int r)
 {
     return r == -COR_EBROKEN || r == -COR_EPROTOCOL;

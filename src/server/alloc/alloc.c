@@ -191,7 +191,8 @@ static int apply_address(struct cor_alloc *alloc, const struct cor_object *objec
     return 0;
 }
 
-/* Is the condition Ready, or is there none? Without kube-controller-manager nobody sets it. */
+/* Returns whether the condition Ready is true or absent. Without kube-controller-manager nothing
+ * sets it. */
 static bool range_is_ready(const struct cor_object *object)
 {
     struct cor_str status = cor_object_member(object, COR_STR("status")), conditions, value, raw;

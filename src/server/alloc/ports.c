@@ -128,8 +128,8 @@ static void ports_keep_last(struct cor_ports *ports, struct cor_object *object)
     cor_object_unref(old);
 }
 
-/* In a dry run a port that is given must not be taken, but may be outside the range; of any ports
- * upstream shows numbers that nobody has. `shown` are the ports that the operation has so far, of
+/* In a dry run a port that is given must not be taken, but may be outside the range; for arbitrary
+ * ports upstream shows unused numbers. `shown` are the ports that the operation has so far, of
  * which none may be given twice; a number that is not a port at all is refused by validation. */
 static enum cor_port_refusal ports_try_dry(const struct cor_ports *ports,
                                            struct cor_port_want *want, struct cor_port_map *shown,

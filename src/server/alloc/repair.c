@@ -333,7 +333,7 @@ static void repair_on_reserved(struct cor_address_op *op, int err, struct cor_st
         repair_go_on(repair);
 }
 
-/* Reserves the next address of the Service that nobody has reserved. False: there is none. */
+/* Reserves the next unreserved address of the Service. False: there is none. */
 static bool repair_visit_ips(struct cor_repair *repair)
 {
     struct cor_address_index *index = cor_alloc_index(repair->alloc);

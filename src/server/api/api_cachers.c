@@ -48,8 +48,8 @@ struct cor_api_cachers {
 };
 
 /* Looks for the resource ("pods", "deployments.apps") among `resource[.group]#size` settings.
- * `size` becomes the one that the last of its settings says; without a setting it stays. 0,
- * -COR_EINVAL. */
+ * `size` becomes that of the resource's last setting; without a setting it stays. 0, -COR_EINVAL.
+ */
 static int read_size(const char *sizes, const struct cor_resource_row *resource, uint64_t *size,
                      struct cor_status *st)
 {

@@ -542,8 +542,8 @@ void cor_call_fail(struct cor_call *call)
         cor_call_reply_json(call, call->status.code);
 }
 
-/* Then the store has stopped for the call's sake, and the client is told of the deadline, not of
- * the store. */
+/* Then the store has stopped because of the call's deadline, and the client gets the deadline's
+ * error, not the store's. */
 static bool is_past_deadline(const struct cor_call *call)
 {
     return call->req->deadline_ms > 0 &&
@@ -666,7 +666,7 @@ static int call_write_out_table(struct cor_call *call)
     return call_write_table(call, call->out_object, &work);
 }
 
-/* What a row goes over: an object of many columns is gone over by each of them. */
+/* The bytes that a row reads: each column reads the object. */
 static size_t call_table_weight(const struct cor_call *call, const struct cor_object *object)
 {
     size_t n = cor_object_json(object).n;

@@ -22,8 +22,8 @@
 
 #define RETRY_AFTER_S 1
 
-/* Is the sum over the budget? With `without` bytes of one call: would the others still hold more
- * than half of it? */
+/* Returns whether the sum is over the budget. With `without` bytes of one call: whether the others
+ * would still hold more than half of it. */
 static bool is_over_budget(const struct cor_held_account *account, size_t without)
 {
     size_t bytes = atomic_load_explicit(&account->bytes, memory_order_relaxed);

@@ -294,7 +294,7 @@ static void path_deinit(struct cor_call *call)
     cor_served_unref(path_call_of(call)->served);
 }
 
-/* A document that nobody keeps any more lives for this call alone. */
+/* A document that is no longer kept lives for this call only. */
 static size_t path_held(struct cor_call *call)
 {
     const struct cor_kept_doc *doc = path_call_of(call)->openapi.doc;

@@ -216,7 +216,7 @@ static void status_step(struct cor_crd_task *w)
         cor_crd_delete_instances(w, &entry->crd);
         return;
     }
-    /* A try that could not be written has left its claim, which would count as another's. */
+    /* A failed write has left its claim, which would count as that of another definition. */
     cor_buf_reset(&entry->claimed);
     use = (struct use){w->crds, entry->group};
     cor_str_set_init(&use.resources, GROUP_NAMES_MAX);

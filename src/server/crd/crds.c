@@ -135,8 +135,8 @@ static void crds_on_published(struct cor_row_maker *maker)
         crds_publish_soon(crds);
 }
 
-/* Puts definitions whose caches are filled into the place of those that are served, so that a
- * client which sees a resource can read it. How many wait for their caches? */
+/* Replaces served definitions with those whose caches are filled, so that a client which sees a
+ * resource can read it. Returns how many wait for their caches. */
 static size_t crds_settle(struct cor_crds *crds)
 {
     size_t nwaiting = 0;

@@ -25,8 +25,8 @@ struct crd_entry {
     uint64_t closed_ms;             /* when the gate was closed, on cor_loop_now_ms()'s clock */
     struct cor_buf claimed;         /* names that are being written to its status; empty: none */
     uint32_t list;                  /* the last one that has it; see feed_handler.h */
-    bool may_fit; /* all objects were read by this schema, or none was since it took another's
-                     place: what was said of objects that were read before is not true any more */
+    bool may_fit; /* all objects were read with this schema, or none since it replaced another one:
+                     what is known of objects read before no longer holds */
     bool awaits_publication; /* its key is enqueued after the next snapshot */
 };
 

@@ -1,5 +1,5 @@
-/* Which of the names that a CustomResourceDefinition asks for it may have, and what its conditions
- * say about them (contract crd 2.2).
+/* Decides which of the names that a CustomResourceDefinition asks for are accepted, and what its
+ * conditions say about them (contract crd 2.2).
  * Thread: any (pure). */
 #ifndef COR_SERVER_NAMING_H
 #define COR_SERVER_NAMING_H

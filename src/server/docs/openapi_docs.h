@@ -29,8 +29,8 @@ int cor_openapi_index(const struct cor_served *served, struct cor_buf *out);
 int cor_openapi_hash(const struct cor_served *served, struct cor_str path,
                      char ret_hash[COR_OPENAPI_HASH_MAX]);
 
-/* About how many bytes the document has, whose path is as for cor_openapi_hash(): for the one who
- * decides on which thread it is made, and who is charged with it. */
+/* About how many bytes the document has, whose path is as for cor_openapi_hash(): used to decide on
+ * which thread it is made, and how much to charge for it. */
 size_t cor_openapi_weigh(const struct cor_served *served, struct cor_str path);
 
 /* Appends the document of version 3 at `path`. 0, -COR_ENOTFOUND, -COR_ENOMEM, -COR_ETOOBIG. */

@@ -36,7 +36,7 @@ struct cor_openapi_spec {
 };
 
 /* `json` is valid JSON without repeated keys, nested at most COR_OPENAPI_DEPTH_MAX deep. 0,
- * -COR_EINVAL (it is not an object, or a part or a member of one is none), -COR_ENOMEM,
+ * -COR_EINVAL (the document, or a part or member that must be an object, is not one), -COR_ENOMEM,
  * -COR_ETOOBIG. To be deinitialised in either case. */
 int cor_openapi_spec_init(struct cor_openapi_spec *spec, struct cor_str json);
 void cor_openapi_spec_deinit(struct cor_openapi_spec *spec);

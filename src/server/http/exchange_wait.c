@@ -223,7 +223,7 @@ static void on_access_answer(struct cor_authz_question *question,
     cor_exchange_resume(wait->ex);
 }
 
-/* Of an authorizer that has to ask somebody else: the answer to this question of the filter, which
+/* For an authorizer that must ask another server: the answer to this question of the filter, which
  * may have come while the filter waited. 0, COR_EXCHANGE_WAITS, or a failure. */
 static int await_access(struct cor_exchange *ex, const struct cor_attributes *a,
                         struct cor_authz_answer *ret_answer)

@@ -193,7 +193,7 @@ static void job_on_answer(struct cor_api_request *req, const struct cor_api_answ
 {
     struct job *job = COR_CONTAINER_OF(req, struct job, req);
     struct cor_bootstrap_keeper *k = job->keeper;
-    /* Somebody else was faster: the object exists, has changed, or does not exist any more. */
+    /* Another writer was faster: the object exists, has changed, or no longer exists. */
     bool is_late =
         job->what == JOB_CREATE ? cor_api_answer_is(answer, 409) : cor_api_answer_is_late(answer);
 

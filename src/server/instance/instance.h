@@ -36,7 +36,7 @@ struct cor_instance_opts {
     const char *aggregator_resolve; /* where services are reached: name.namespace=host:port,.. */
     bool rejects_redirects;         /* of aggregated servers */
     enum cor_authz_mode authz_mode;
-    /* The servers that are asked whose a token is and what a user may do (delegation.h). */
+    /* The servers that are asked to whom a token belongs and what a user may do (delegation.h). */
     const char *authentication_kubeconfig, *authorization_kubeconfig;
     bool authentication_skip_lookup, authentication_tolerate_lookup_failure;
     uint64_t token_ttl_ms, authorized_ttl_ms, unauthorized_ttl_ms;

@@ -161,8 +161,8 @@ bool cor_instance_asks_certs(const struct cor_instance *instance);
 /* Opens the clients of delegates on the workers' loops, if there are any. 0, or as of
  * cor_delegation_new(). */
 int cor_instance_open_delegation(struct cor_instance *instance, struct cor_status *reterr_status);
-/* When the workers run: reads from the delegate whom to believe, and follows it. 0, or the failure
- * of the first reading, unless that is tolerated. */
+/* When the workers run: reads from the delegate whom to trust, and follows it. 0, or the failure of
+ * the first reading, unless that is tolerated. */
 int cor_instance_start_lookup(struct cor_instance *instance, struct cor_status *reterr_status);
 /* A mail of a worker to its loop: closes its delegation, and answers by cor_worker's mail. */
 void cor_instance_worker_close_delegation(struct cor_mail *mail);

@@ -160,7 +160,7 @@ static int add_turn_metrics(struct cor_instance *in)
 
 #define FIGURE(member) offsetof(union figures, member), sizeof(((union figures *)0)->member)
 
-/* Rows of one family with several labels stand together. */
+/* Rows of one family with several labels are adjacent. */
 static const struct figure_row {
     struct cor_metric_desc desc;
     const char *labels;

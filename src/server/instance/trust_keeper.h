@@ -1,7 +1,7 @@
-/* The ConfigMap kube-system/extension-apiserver-authentication: by it aggregated API servers know
- * whom this server takes as clients, and by which certificates and headers its own requests come
+/* The ConfigMap kube-system/extension-apiserver-authentication: it tells aggregated API servers
+ * which clients this server trusts, and which certificates and headers its own requests have
  * (contract extension 4.6.1, access 2.3.4 and 2.3.5). What the ConfigMap has is kept and merged
- * with what this server says, because several servers write it. Owner: whoever embeds it.  Thread:
+ * with what this server says, because several servers write it.  Owner: whoever embeds it. Thread:
  * that of the port. */
 #ifndef COR_SERVER_TRUST_KEEPER_H
 #define COR_SERVER_TRUST_KEEPER_H

@@ -96,8 +96,8 @@ static int delete_op_decide(struct cor_call *call)
     return cor_deletion_decide(call, &options, op->object, &op->last);
 }
 
-/* Keeps how the operation was decided. What nobody waits for any more becomes a failure, so that
- * nothing is written. */
+/* Keeps the decision about the operation. When nobody waits for it any more it becomes a failure,
+ * so that nothing is written. */
 static void delete_op_note(struct cor_delete_op *op, int r)
 {
     struct cor_call *call = op->call;
@@ -252,8 +252,8 @@ static void delete_op_on_written(struct cor_delete_op *op, struct cor_object *ob
     delete_op_start(op);
 }
 
-/* Somebody else, the pod's node for example, was quicker to remove what was marked here. What it
- * was at the end is not known: it may have been written once more after the mark. */
+/* Another client, for example the pod's node, has removed first what was marked here. Its last
+ * state is not known: it may have been written again after the mark. */
 static bool delete_op_was_overtaken(const struct cor_delete_op *op,
                                     const struct cor_store_reply *reply)
 {

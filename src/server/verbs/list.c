@@ -561,7 +561,8 @@ static int list_sort(struct cor_call *call)
     return r < 0 ? cor_status_set_err(&call->status, r) : 0;
 }
 
-/* Is the list a table whose rows are null? The first object is looked for, and comes again. */
+/* Returns whether the list is a table whose rows are null. The first object is read for this, and
+ * comes again. */
 static bool list_has_nil_rows(struct cor_list_call *list)
 {
     bool is_empty;

@@ -10,7 +10,7 @@
 /* Writes the value of a list's `metadata`. */
 void cor_list_write_meta(struct cor_json_writer *w, const struct cor_list_cursor *cursor);
 
-/* An item behind its `{`: without kind and apiVersion, which upstream writes into the items of
+/* An item after its `{`: without kind and apiVersion, which upstream writes into the items of
  * custom resources alone. Borrowed from the object. */
 struct cor_str cor_list_item_json(const struct cor_call *call, const struct cor_object *object);
 

@@ -93,7 +93,7 @@ static void update_reply_next(struct cor_update_call *update, int code)
     cor_call_fail(call);
 }
 
-/* Somebody else may have removed the object first: it is gone, as this update wanted. */
+/* Another client may have removed the object first: it is gone, as this update wanted. */
 static void update_on_removed(void *arg, const struct cor_store_reply *reply)
 {
     struct cor_update_call *update = arg;

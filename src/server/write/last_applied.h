@@ -1,6 +1,6 @@
 /* The annotation kubectl.kubernetes.io/last-applied-configuration, in which `kubectl apply` keeps
- * what it has applied: who goes over to server-side apply must not conflict with itself, and who
- * goes back must find what was applied last.
+ * what it has applied: a client that switches to server-side apply must not conflict with itself,
+ * and one that switches back must find what was applied last.
  * Thread: any (pure). */
 #ifndef COR_SERVER_WRITE_LAST_APPLIED_H
 #define COR_SERVER_WRITE_LAST_APPLIED_H

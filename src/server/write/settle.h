@@ -1,4 +1,4 @@
-/* The form of an object that a plugin of admission has made which is somebody else's program.
+/* Brings an object that an external admission plugin has made into the form of the server's own.
  * Thread: the thread that has the call (pure). */
 #ifndef COR_SERVER_WRITE_SETTLE_H
 #define COR_SERVER_WRITE_SETTLE_H

@@ -26,8 +26,8 @@
 
 #define WHY_MAX (64u * 1024)
 
-/* The type that the object says it is of. A body that has fields of other names may have said it in
- * other letters; what was made of YAML, or by a patch, is sorted, so that small letters win. 0,
+/* The type that the object says it is of. A body with other fields may have written it in other
+ * letter case; what came from YAML, or from a patch, is sorted, so that lower case wins. 0,
  * -COR_EINVAL with a message in `why`. */
 static int decode_find_kind(const struct cor_receiving *write, const struct cor_object *object,
                             bool has_dups, struct cor_body_kind *sent, bool *is_clean,

@@ -1,5 +1,5 @@
 /* How a stage goes on that may finish later (`start_…` in its row). No other stage includes this
- * (tools/check_layers.py): what has the call could else write a phase that it only sees.
+ * (tools/check_layers.py): with the call, a stage could write a phase that it may only read.
  * Thread: the call's loop, unless said otherwise. */
 #ifndef COR_SERVER_WRITE_STAGE_LATER_H
 #define COR_SERVER_WRITE_STAGE_LATER_H

@@ -230,8 +230,8 @@ static int managed_run(struct cor_managed *m, struct cor_str live)
         r = read_entries(m, live, &managers);
     if (r < 0)
         return r;
-    /* An object whose managers are not known stays so until somebody applies to it, and so does a
-     * scale whose replicas nobody owns. */
+    /* An object without known managers stays that way until an apply, and so does a scale whose
+     * replicas nobody owns. */
     if (write->present->is_create || managers.n > 0)
         r = cor_field_managers_update(&managers, &m->request, sides.before, sides.after);
     return r < 0 ? r : cor_managed_write(m, &managers);

@@ -39,7 +39,7 @@ static void check_metadata(const struct cor_judging *write, struct cor_field_err
     generic.is_checked = errs->n == 0;
     cor_object_meta_check_update(metadata, cor_object_metadata(write->managed->old), &generic,
                                  errs);
-    /* Upstream goes over the metadata once more. Where nothing was wrong, nothing will be. */
+    /* Upstream checks the metadata again. Where nothing was wrong, nothing will be. */
     if (errs->n > 0)
         cor_object_meta_check_update(metadata, cor_object_metadata(write->managed->old), &generic,
                                      errs);

@@ -96,8 +96,8 @@ static void on_closed_mail(struct cor_mail *mail)
     replay_free(COR_CONTAINER_OF(mail, struct replay, closed_mail));
 }
 
-/* What the watches of a replay are charged with has grown. The callback may close any of them: then
- * some are told twice. */
+/* The charge of the watches of a replay has grown. The callback may close any of them: then some
+ * are called twice. */
 static void replay_tell_held(struct replay *r)
 {
     for (size_t n = r->nwatches; n > 0 && r->nwatches > 0; n--) {

@@ -107,9 +107,9 @@ static void engine_wait_done(struct etcd_engine *e)
         continue;
 }
 
-/* Waits for the first answer; says so when it takes long, since the whole wait is OPEN_TRIES times
- * 2 s. A step of the system's clock only moves the moment of that notice: the monotonic form of the
- * call is not known to the thread sanitizer. */
+/* Waits for the first answer, and reports when that takes long, since the whole wait is OPEN_TRIES
+ * times 2 s. A step of the system's clock only moves the moment of that notice: the monotonic form
+ * of the call is not known to the thread sanitizer. */
 static void engine_wait_open(struct etcd_engine *e, const struct cor_engine_config *config)
 {
     struct timespec quiet;

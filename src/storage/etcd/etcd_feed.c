@@ -214,8 +214,8 @@ static void main_narrow(struct etcd_engine *e)
     }
 }
 
-/* etcd has nothing more up to the watch's position. Only feeds that must keep step, and those that
- * asked, are told. */
+/* etcd has nothing more up to the watch's position. Only feeds that must stay current, and those
+ * that asked, are called. */
 static void on_main_progress(struct etcd_watch *w)
 {
     struct etcd_engine *e = COR_CONTAINER_OF(w, struct etcd_engine, main);

@@ -31,7 +31,7 @@ struct cor_checkpointer {
     char message[640];
 };
 
-/* A full disk or a reader in the way does not last: the next checkpoint may succeed. */
+/* A full disk or a blocking reader is temporary: the next checkpoint may succeed. */
 static bool checkpointer_error_lasts(int err)
 {
     return err == -COR_EIO || err == -COR_ECORRUPT;

@@ -155,8 +155,9 @@ int cor_stored_form_renew(struct cor_object **object)
     return form_replace(object, &converted, r > 0 ? &json : NULL);
 }
 
-/* Rewrites a custom object as its schema has it, without defaults if these make more of it than an
- * object may be: nobody could read, change or delete it then. As cor_structural_rewrite(). */
+/* Rewrites a custom object as its schema has it, without defaults if these would make it larger
+ * than an object may be: then it could not be read, changed or deleted. As
+ * cor_structural_rewrite(). */
 static int form_rewrite_custom(struct cor_custom_schema *schema,
                                const struct cor_structural *compiled, struct cor_str from,
                                struct cor_buf *json)

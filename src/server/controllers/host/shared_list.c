@@ -27,7 +27,7 @@ struct cor_shared_list {
 
 static void list_begin(struct cor_shared_list *list);
 
-/* Nobody is served by a list any more: lists for those who wait, or ends. */
+/* A list has ended for all its members: lists for those who wait, or ends. */
 static void list_go_on(struct cor_shared_list *list)
 {
     assert(cor_dlist_empty(&list->serving) && !cor_api_is_under_way(&list->req));

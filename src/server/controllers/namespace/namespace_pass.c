@@ -366,8 +366,8 @@ static int by_name(const void *a, const void *b)
     return cor_str_cmp(*(const struct cor_str *)a, *(const struct cor_str *)b);
 }
 
-/* Sets spec.finalizers to the others than `kubernetes`, sorted and each once; no list when there is
- * none. Finalizers are qualified names, without escapes. 0, or the builder's failure. */
+/* Sets spec.finalizers to all but `kubernetes`, sorted and each once; no list when there is none.
+ * Finalizers are qualified names, without escapes. 0, or the builder's failure. */
 static int write_finalizers(const struct cor_object *ns, struct cor_builder *b)
 {
     COR_CLEANUP(cor_freep) struct cor_str *names = NULL;

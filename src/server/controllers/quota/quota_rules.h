@@ -55,9 +55,9 @@ struct cor_quota_rule {
     struct cor_str of; /* a part of the name; empty where it has no meaning */
 };
 
-/* Can quotas count the resource? Contract controllers 3.3.5: its version is the preferred one, it
- * is namespaced, has the verbs create, list, watch and delete, and is not an Event or a virtual
- * object. */
+/* Returns whether quotas can count the resource. Contract controllers 3.3.5: its version is the
+ * preferred one, it is namespaced, has the verbs create, list, watch and delete, and is not an
+ * Event or a virtual object. */
 bool cor_quota_is_countable(const struct cor_port_resource *resource);
 
 enum cor_quota_kind cor_quota_kind_of(const struct cor_gvr *gvr);
