@@ -6,8 +6,11 @@
  *   loop: submit ──► queue ──┐
  *   loop: submit_owed ──► owed ──┴──► thread: run ──► mailbox of the loop ──► loop: on_done
  *
+ * A job that waits can be withdrawn, as that of a client who has left: it goes straight into the
+ * mailbox.
+ *
  * Failures: a full queue refuses; `owed` has no maximum. Shutdown: free() sets `stopping`; the
- * threads leave when both are empty, so that every job that was accepted runs and is answered.
+ * threads leave when both are empty, so that every job that was accepted, and not withdrawn, runs.
  * Locks: `lock` is a leaf. A job's memory goes over from the loop to the thread under it, and back under the mailbox's
  * lock. */
 /* clang-format on */
@@ -51,18 +54,28 @@ static void on_job_mail(struct cor_mail *mail)
     job->on_done(job);
 }
 
+/* The job leaves its queue, with the lock held. */
+static void offload_unqueue(struct cor_offload *o, struct cor_job *job)
+{
+    cor_dlist_remove(&job->link);
+    job->is_waiting = false;
+    o->stats.waiting--;
+    o->nqueued -= !job->is_owed;
+}
+
 /* The first job of the queue whose turn it is, or of the other one; NULL: both are empty. */
 static struct cor_job *offload_pop(struct cor_offload *o)
 {
     bool takes_owed = !cor_dlist_empty(&o->owed) && (o->owed_is_next || cor_dlist_empty(&o->queue));
-    struct cor_dlist *link = cor_dlist_pop(takes_owed ? &o->owed : &o->queue);
+    struct cor_dlist *from = takes_owed ? &o->owed : &o->queue;
+    struct cor_job *job;
 
-    if (!link)
+    if (cor_dlist_empty(from))
         return NULL;
+    job = COR_CONTAINER_OF(from->next, struct cor_job, link);
     o->owed_is_next = !takes_owed;
-    o->stats.waiting--;
-    o->nqueued -= !takes_owed;
-    return COR_CONTAINER_OF(link, struct cor_job, link);
+    offload_unqueue(o, job);
+    return job;
 }
 
 /* The next job, or NULL when there is none and none will come. */
@@ -89,13 +102,10 @@ static struct share *offload_share_of(struct cor_offload *o, const struct cor_jo
     return &o->shares[job->owner % COR_OFFLOAD_OWNERS];
 }
 
-static void offload_give_back(struct cor_offload *o, const struct cor_job *job)
+static void offload_give_back_locked(struct cor_offload *o, const struct cor_job *job)
 {
     struct share *share = offload_share_of(o, job);
 
-    if (job->bytes == 0 && job->owner == 0)
-        return;
-    cor_lock_acquire(&o->lock);
     o->stats.bytes -= job->bytes;
     if (!job->is_owed)
         o->bytes -= job->bytes;
@@ -103,7 +113,21 @@ static void offload_give_back(struct cor_offload *o, const struct cor_job *job)
         share->bytes -= job->bytes;
         share->jobs--;
     }
+}
+
+static void offload_give_back(struct cor_offload *o, const struct cor_job *job)
+{
+    if (job->bytes == 0 && job->owner == 0)
+        return;
+    cor_lock_acquire(&o->lock);
+    offload_give_back_locked(o, job);
     cor_lock_release(&o->lock);
+}
+
+static void offload_answer(struct cor_job *job)
+{
+    job->mail.on_mail = on_job_mail;
+    cor_loop_post_always(job->loop, &job->mail);
 }
 
 static void *offload_thread_main(void *arg)
@@ -115,8 +139,7 @@ static void *offload_thread_main(void *arg)
     while ((job = offload_take_job(o))) {
         offload_run_job(job);
         offload_give_back(o, job);
-        job->mail.on_mail = on_job_mail;
-        cor_loop_post_always(job->loop, &job->mail);
+        offload_answer(job);
     }
     return NULL;
 }
@@ -217,6 +240,7 @@ static int offload_submit(struct cor_offload *o, struct cor_job *job)
     assert(!o->stopping);
     if (job->is_owed || offload_has_place(o, job)) {
         cor_dlist_push(job->is_owed ? &o->owed : &o->queue, &job->link);
+        job->is_waiting = true;
         o->stats.jobs++;
         o->stats.waiting++;
         o->stats.bytes += job->bytes;
@@ -244,6 +268,24 @@ void cor_offload_submit_owed(struct cor_offload *o, struct cor_job *job)
 {
     job->is_owed = true;
     (void)offload_submit(o, job);
+}
+
+bool cor_offload_withdraw(struct cor_offload *o, struct cor_job *job)
+{
+    bool waited;
+
+    assert(cor_loop_is_current(job->loop));
+    cor_lock_acquire(&o->lock);
+    waited = job->is_waiting;
+    if (waited) {
+        offload_unqueue(o, job);
+        offload_give_back_locked(o, job);
+        o->stats.unrun++;
+    }
+    cor_lock_release(&o->lock);
+    if (waited)
+        offload_answer(job);
+    return waited;
 }
 
 void cor_offload_get_stats(struct cor_offload *o, struct cor_offload_stats *ret_stats)

@@ -36,9 +36,10 @@ struct cor_job {
     void (*run)(struct cor_job *job);     /* on one of the threads */
     void (*on_done)(struct cor_job *job); /* on the loop, in a later turn; the job is free again */
     struct cor_loop *loop;
-    size_t bytes;   /* what it is charged with */
-    uint64_t owner; /* whose work it is, by a hash; 0: nobody's, only the maxima of all count */
-    bool is_owed;   /* set by submit */
+    size_t bytes;    /* what it is charged with */
+    uint64_t owner;  /* whose work it is, by a hash; 0: nobody's, only the maxima of all count */
+    bool is_owed;    /* set by submit */
+    bool is_waiting; /* under the queues' lock: no thread has it yet */
     struct cor_dlist link;
     struct cor_mail mail;
 };
@@ -52,17 +53,22 @@ int cor_offload_new(const struct cor_offload_opts *opts, struct cor_offload **re
 struct cor_offload *cor_offload_free(struct cor_offload *offload);
 
 /* `run`, `on_done`, `loop`, `bytes` and `owner` are set. 0: on_done follows; or -COR_EBUSY (one of
- * the maxima is reached; nothing follows). A job cannot be withdrawn: a caller that has lost
- * interest waits for its end. */
+ * the maxima is reached; nothing follows). */
 int cor_offload_submit(struct cor_offload *offload, struct cor_job *job);
 
 /* As cor_offload_submit(), for work that is owed: on_done follows. The maxima do not count it; the
  * caller has a bound for the number of such jobs. */
 void cor_offload_submit_owed(struct cor_offload *offload, struct cor_job *job);
 
+/* Withdraws a job that was submitted and whose on_done has not run, because nobody wants its
+ * result any more. True: it still waited, and `run` is not called; on_done follows as it does
+ * otherwise. False: a thread has it, or has ended it. On the job's loop. */
+bool cor_offload_withdraw(struct cor_offload *offload, struct cor_job *job);
+
 struct cor_offload_stats {
     uint64_t jobs;    /* submitted since the start */
     uint64_t refused; /* with -COR_EBUSY */
+    uint64_t unrun;   /* that were withdrawn */
     uint64_t waiting; /* now, in both queues */
     uint64_t bytes;   /* now, of jobs that wait or run */
 };

@@ -209,8 +209,7 @@ class Field:
         self.context = ssl.create_default_context(cafile=self.server.data / "pki/ca.crt")
         self.longest = 0.0
         self.asks = self.server.connect()
-        self.before = self.state()
-        await_it(self.is_still, "a state that stays")
+        self.settle()
 
     def tcp_socket(self):
         return socket.create_connection((self.server.host, self.server.port), timeout=PATIENCE_S)
@@ -225,11 +224,16 @@ class Field:
         sock.connect(str(self.server.data / "s"))
         return sock
 
+    def settle(self):
+        """What it is like when nothing is being done is what it must be like after each case."""
+        self.before = self.state()
+        await_it(self.is_still, "a state that stays", PATIENCE_S)
+
     def is_still(self):
-        """Is it as it was when it was looked at last, and for a while?"""
+        """Do no threads work, and is it as it was when it was looked at last, and for a while?"""
         was, self.before = self.before, self.state()
         for _ in range(STILL_LOOKS):
-            if self.before != was:
+            if self.before != was or self.before.get("coracle_offload_bytes", 0) > 0:
                 return False
             time.sleep(0.05)
             self.before = self.state()
@@ -258,7 +262,7 @@ class Field:
             if waited > (LONG_S if self.is_long else PATIENCE_S):
                 names = sorted(name for name in {*now, *before} if now.get(name, 0) != before.get(name, 0))
                 lines = [f"{name}: {before.get(name, 0):.0f} before, {now.get(name, 0):.0f} after" for name in names]
-                self.before = now
+                self.settle()
                 raise AssertionError(f"not as before after {waited:.0f} s: {what}: " + "; ".join(lines))
             time.sleep(0.02)
         self.longest = max(self.longest, time.monotonic() - begin)

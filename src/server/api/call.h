@@ -70,6 +70,7 @@ struct cor_call {
     bool takes_objects;       /* the sink does: see server/request/sink.h */
     struct cor_heavy *heavy;  /* the stage while a thread has the call; else NULL */
     void *stage_arg;          /* what a stage works on besides the call; NULL: nothing */
+    bool stage_is_shared;     /* other calls want what it makes: it runs although the reader goes */
     int out_code;             /* the code of an answer that is being made in `out` */
 
     struct cor_str *spans; /* output, of which `skip` bytes are written; behind the verb's struct */

@@ -8,7 +8,8 @@
  *                         the turn has time for; the others in the next turns
  *
  * Failures: without memory for the job nothing is ordered. A product that cannot be made is a
- * failure of each watch that waits for it. When the threads have too much to do, the job waits
+ * failure of each watch that waits for it; one for which no watch waits any more, and which no thread
+ * has begun, is not made. When the threads have too much to do, the job waits
  * RETRY_MS and is submitted again; without memory for that timer it runs on the loop.
  * Thread: see the header; maker_run_job() on an offload thread. */
 /* clang-format on */
@@ -40,9 +41,10 @@ struct cor_event_job {
     struct cor_buf bytes;
     struct cor_object *made;
     struct cor_pb_error why;
-    int err;
+    int err;                      /* -COR_ECANCELED: nothing was made yet */
     struct cor_event_made result; /* of all that, for the watches */
     struct cor_mail turn;         /* goes on with them */
+    bool is_over;                 /* they are being given it */
 };
 
 static const char *const names[] = {
@@ -181,6 +183,7 @@ static void maker_on_job_done(struct cor_job *base)
 
     assert(cor_loop_is_current(loop->loop));
     cor_dlist_remove(&job->link);
+    job->is_over = true;
     *made = (struct cor_event_made){.err = job->err, .why = job->why.message};
     if (made->err == 0 && job->order.product == COR_EVENT_CONVERTED)
         made->object = job->made;
@@ -247,6 +250,7 @@ int cor_event_order(struct cor_api_loop *loop, const struct cor_event_order *ord
     assert(cor_loop_is_current(loop->loop) && loop->settings->offload && order->key.type);
     assert(order->product != COR_EVENT_CONVERTED || order->conversion);
     cor_dlist_init(&wait->link);
+    wait->job = job;
     if (job) {
         cor_dlist_push(&job->waits, &wait->link);
         return 0;
@@ -254,7 +258,9 @@ int cor_event_order(struct cor_api_loop *loop, const struct cor_event_order *ord
     job = cor_calloc(1, sizeof(*job));
     if (!job)
         return -COR_ENOMEM;
+    wait->job = job;
     job->loop = loop;
+    job->err = -COR_ECANCELED;
     job->order = *order;
     job->job = (struct cor_job){.run = maker_run_job,
                                 .on_done = maker_on_job_done,
@@ -277,4 +283,25 @@ int cor_event_order(struct cor_api_loop *loop, const struct cor_event_order *ord
     cor_dlist_push(&job->waits, &wait->link);
     loop->ncalls++;
     return 0;
+}
+
+/* Nobody waits for the product any more. What a thread makes already may be wanted by the next one.
+ */
+static void maker_give_up(struct cor_event_job *job)
+{
+    if (cor_timer_is_set(&job->retry)) {
+        cor_timer_cancel(&job->retry);
+        maker_on_job_done(&job->job);
+    } else if (cor_offload_withdraw(job->loop->settings->offload, &job->job)) {
+        cor_dlist_remove(&job->link);
+    }
+}
+
+void cor_event_wait_cancel(struct cor_event_wait *wait)
+{
+    struct cor_event_job *job = wait->job;
+
+    cor_dlist_remove(&wait->link);
+    if (!job->is_over && cor_dlist_empty(&job->waits))
+        maker_give_up(job);
 }

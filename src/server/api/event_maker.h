@@ -43,6 +43,7 @@ struct cor_event_made {
 /* Embedded in a watch. */
 struct cor_event_wait {
     struct cor_dlist link;
+    struct cor_event_job *job; /* that makes the product */
     void (*on_made)(struct cor_event_wait *wait, const struct cor_event_made *made);
 };
 
@@ -51,11 +52,8 @@ struct cor_event_wait {
 int cor_event_order(struct cor_api_loop *loop, const struct cor_event_order *order,
                     struct cor_event_wait *wait);
 
-/* on_made does not follow. */
-static inline void cor_event_wait_cancel(struct cor_event_wait *wait)
-{
-    cor_dlist_remove(&wait->link);
-}
+/* on_made does not follow. What nobody waits for any more is not made, unless it was begun. */
+void cor_event_wait_cancel(struct cor_event_wait *wait);
 
 /* Appends the event of `key` as a frame; `object` is what it shows, in its version and with its
  * revision. 0, -COR_ENOMEM, -COR_ETOOBIG, -COR_EINVAL with the reason (the object has no form in

@@ -4,8 +4,9 @@
  *   loop: copy the body, lend the call ──► thread: work ──► loop: take the call back, done or next
  *
  * The call counts as one operation under way meanwhile, so that it is not freed before the stage
- * has ended. When the reader goes, the loop sets `went`, which only the loop reads; the stage runs
- * to its end, and then the call is told that its reader is gone.
+ * has ended. When the reader goes, the loop sets `went`, which only the loop reads; the stage is
+ * withdrawn if it still waits, or runs to its end, and then the call is told that its reader is
+ * gone.
  *
  * Failures: without memory for the copy (-COR_ENOMEM) or without a place in the queue of the threads
  * (-COR_EBUSY, 429) nothing runs, and the stage counts as failed. What is owed needs no place there
@@ -142,7 +143,8 @@ static int heavy_submit(struct cor_call *call, size_t bytes, bool owed, cor_heav
     assert(cor_heavy_has_threads(call) && (!done != !next));
     if (!heavy)
         return cor_status_no_memory(&call->status);
-    *heavy = (struct cor_heavy){.call = call, .work = work, .done = done, .next = next};
+    *heavy = (struct cor_heavy){
+        .call = call, .work = work, .done = done, .next = next, .result = -COR_ECANCELED};
     heavy->job = (struct cor_job){.run = heavy_run_job,
                                   .on_done = heavy_on_job_done,
                                   .loop = call->loop->loop,
@@ -234,5 +236,7 @@ bool cor_heavy_note_gone(struct cor_call *call)
     if (!call->heavy)
         return false;
     call->heavy->went = true;
+    if (!call->stage_is_shared)
+        (void)cor_offload_withdraw(call->loop->settings->offload, &call->heavy->job);
     return true;
 }

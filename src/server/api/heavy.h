@@ -2,11 +2,12 @@
  * offload threads (loop/offload.h), a small one runs at once on the loop.
  *
  * While a thread has the call, the loop does not touch it: when the reader goes meanwhile, this is
- * noted and handled when the stage has ended. The request's body and its content type are copied
- * before the stage starts, because the reader takes them along; of the request a stage may read
- * these two, the method and the verb, and nothing else. A stage may not use what belongs to the
- * loop: its stores, readers and variants.
- * Thread: the call's loop, except `work`. */
+ * noted and handled when the stage has ended. A stage that still waits for a thread then does not
+ * run: it ends with -COR_ECANCELED, so that nothing is computed, and nothing more is written, for a
+ * client that has left; unless `stage_is_shared`. The request's body and its content type are
+ * copied before the stage starts, because the reader takes them along; of the request a stage may
+ * read these two, the method and the verb, and nothing else. A stage may not use what belongs to
+ * the loop: its stores, readers and variants. Thread: the call's loop, except `work`. */
 #ifndef COR_SERVER_HEAVY_H
 #define COR_SERVER_HEAVY_H
 
@@ -16,8 +17,8 @@
 /* 0, or a failure in the call's status. On a thread or on the loop. */
 typedef int (*cor_heavy_work)(struct cor_call *call);
 
-/* The stage has ended with `r`; when `call->is_over` the reader is gone, and nothing may be
- * answered. On the loop. The call may be ended in here. */
+/* The stage has ended with `r` (-COR_ECANCELED: it has not run); when `call->is_over` the reader is
+ * gone, and nothing may be answered. On the loop. The call may be ended in here. */
 typedef void (*cor_heavy_done)(struct cor_call *call, int r);
 
 /* Goes on with the call after a stage that succeeded. On the loop. */
@@ -71,8 +72,8 @@ uint64_t cor_heavy_owner(const struct cor_user *user);
 /* The random numbers that a stage uses: the loop's own on the loop, others on a thread. */
 struct cor_rand *cor_heavy_rand(struct cor_call *call);
 
-/* The reader has gone. True: a thread has the call, and cor_call_gone() follows when the stage has
- * ended. False: no thread has the call. */
+/* The reader has gone. True: a thread has the call, or would have had it, and cor_call_gone()
+ * follows when the stage has ended. False: no thread has the call. */
 bool cor_heavy_note_gone(struct cor_call *call);
 
 #endif

@@ -235,6 +235,7 @@ static void answer_find_or_make(struct cor_openapi_answer *answer)
         return;
     }
     cor_dlist_push(&cor_loop_part(call->loop)->openapi_jobs, &answer->link);
+    call->stage_is_shared = true;
     /* The JSON is in memory beside the message that is made of it. */
     bytes = cor_openapi_weigh(answer->served, answer->path) *
             (answer->is_protobuf || answer->is_gzip ? 2 : 1);

@@ -379,4 +379,6 @@ void cor_gzip_answer_give_up(struct cor_gzip_answer *answer)
     answer->is_given_up = true;
     if (!answer->is_packing)
         answer_free(answer);
+    else if (answer->opts.offload)
+        (void)cor_offload_withdraw(answer->opts.offload, &answer->job);
 }

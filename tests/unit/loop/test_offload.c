@@ -267,3 +267,62 @@ TEST(offload, needs_memory_and_takes_null)
     }
     assert_null(cor_offload_free(NULL));
 }
+
+/* What a client that has left would have waited for. */
+TEST(offload, what_is_withdrawn_before_a_thread_has_it_does_not_run)
+{
+    struct cor_offload *offload;
+    struct cor_loop *loop;
+    size_t nended = 0;
+    struct work running[2], waiting[4], next;
+    struct cor_offload_stats stats;
+    sem_t gate;
+
+    sem_init(&gate, 0, 0);
+    open_both(&loop, &offload, 4, 100);
+    for (size_t i = 0; i < 2; i++) {
+        running[i] = work_for(loop, 10, &nended);
+        running[i].gate = &gate;
+        cor_offload_submit_owed(offload, &running[i].job);
+    }
+    do
+        cor_offload_get_stats(offload, &stats);
+    while (stats.waiting > 0);
+    for (size_t i = 0; i < 4; i++) {
+        waiting[i] = work_for(loop, 20, &nended);
+        waiting[i].job.owner = 1 + i / 2;
+        if (i < 3)
+            assert_int_equal(cor_offload_submit(offload, &waiting[i].job), 0);
+        else
+            cor_offload_submit_owed(offload, &waiting[i].job);
+    }
+    assert_false(cor_offload_withdraw(offload, &running[0].job)); /* A thread has it. */
+    assert_true(cor_offload_withdraw(offload, &waiting[0].job));
+    assert_true(cor_offload_withdraw(offload, &waiting[3].job));
+    assert_false(cor_offload_withdraw(offload, &waiting[3].job));
+    assert_int_equal(nended, 0); /* in a later turn, as always */
+    cor_offload_get_stats(offload, &stats);
+    assert_int_equal(stats.waiting, 2);
+    assert_int_equal(stats.unrun, 2);
+    assert_int_equal(stats.bytes, 60);
+    assert_true(cor_loop_run_until(loop, is_reached, &(struct goal){&nended, 2}, PATIENCE_MS));
+    assert_int_equal(waiting[0].ends, 1);
+    assert_int_equal(waiting[3].ends, 1);
+    /* Its place is free for the same owner. */
+    next = work_for(loop, 20, &nended);
+    next.job.owner = 1;
+    assert_int_equal(cor_offload_submit(offload, &next.job), 0);
+    sem_post(&gate);
+    sem_post(&gate);
+    assert_true(cor_loop_run_until(loop, is_reached, &(struct goal){&nended, 7}, PATIENCE_MS));
+    assert_int_equal(waiting[0].runs, 0);
+    assert_int_equal(waiting[3].runs, 0);
+    assert_int_equal(waiting[1].runs, 1);
+    assert_int_equal(next.runs, 1);
+    assert_false(cor_offload_withdraw(offload, &next.job)); /* It is over. */
+    cor_offload_get_stats(offload, &stats);
+    assert_int_equal(stats.bytes, 0);
+    cor_offload_free(offload);
+    cor_loop_free(loop);
+    sem_destroy(&gate);
+}

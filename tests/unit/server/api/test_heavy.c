@@ -603,3 +603,68 @@ TEST(heavy, lists_of_large_objects_are_made_on_threads)
     fx_close(&on_threads);
     fx_close(&on_loop);
 }
+
+static bool has_waiting(void *arg)
+{
+    struct cor_offload_stats stats;
+
+    cor_offload_get_stats(arg, &stats);
+    return stats.waiting > 0;
+}
+
+/* The client leaves while its request, of which nothing has been done yet, waits for a thread. As
+ * kube-apiserver, whose context ends with the client, it then does nothing of it. */
+TEST(heavy, a_client_that_leaves_the_queue_has_nothing_computed_or_written_for_it)
+{
+    static const struct {
+        const char *method, *target, *type, *accept;
+        bool has_body;
+    } ways[] = {
+        {"POST", MAPS, "application/json", NULL, true},
+        {"POST", MAPS, "application/yaml", NULL, true},
+        {"PUT", MAPS "/x", "application/json", NULL, true},
+        {"PATCH", MAPS "/x", "application/merge-patch+json", NULL, true},
+        {"PATCH", MAPS "/x?fieldManager=m&force=true", "application/apply-patch+yaml", NULL, true},
+        {"DELETE", MAPS "/x", NULL, NULL, false},
+        {"DELETE", MAPS, NULL, NULL, false},
+        {"GET", MAPS "/x", NULL, "application/yaml", false},
+        {"GET", MAPS, NULL, "application/json;as=Table;v=v1;g=meta.k8s.io", false},
+    };
+    struct fx fx = {.has_no_offload = false};
+    struct cor_offload_stats stats, last = {0};
+    struct cor_buf body, other;
+    struct fx_headers headers;
+    const char *stored;
+
+    fx_open(&fx);
+    fx_bootstrap(&fx);
+    make_map(&body, "x", LARGE, "first");
+    make_map(&other, "x", LARGE, "second");
+    fx_do(&fx, 201, "POST", MAPS, cor_buf_z(&body));
+    stored = strdup(fx_do(&fx, 200, "GET", MAPS "/x", ""));
+    for (size_t i = 0; i < COR_ARRAY_LEN(ways); i++) {
+        struct busy_thread busy[2];
+        struct fx_call call = {0};
+
+        for (size_t k = 0; k < 2; k++)
+            busy_thread_begin(&busy[k], fx.offload, fx.loop, 0);
+        headers = (struct fx_headers){.content_type = ways[i].type, .accept = ways[i].accept};
+        cor_offload_get_stats(fx.offload, &last);
+        fx_start(&fx, &call, ways[i].method, ways[i].target,
+                 ways[i].has_body ? cor_buf_z(&other) : "", &headers);
+        if (!cor_loop_run_until(fx.loop, has_waiting, fx.offload, FX_TIMEOUT_MS))
+            fail_msg("%s %s does not wait for a thread", ways[i].method, ways[i].target);
+        fx_call_deinit(&call);
+        assert_true(cor_loop_run_until(fx.loop, has_no_calls, &fx, FX_TIMEOUT_MS));
+        cor_offload_get_stats(fx.offload, &stats);
+        assert_int_equal(stats.waiting, 0);
+        assert_int_equal(stats.unrun, last.unrun + 1);
+        for (size_t k = 0; k < 2; k++)
+            busy_thread_end(&busy[k]);
+        assert_string_equal(fx_do(&fx, 200, "GET", MAPS "/x", ""), stored);
+    }
+    free((char *)(uintptr_t)stored);
+    cor_buf_deinit(&body);
+    cor_buf_deinit(&other);
+    fx_close(&fx);
+}

@@ -422,6 +422,32 @@ TEST(watch_protobuf, a_frame_that_several_wait_for_is_made_once)
     fx_close(&fx);
 }
 
+/* A watch that comes meanwhile orders anew. */
+TEST(watch_protobuf, a_frame_that_nobody_waits_for_any_more_is_not_made)
+{
+    struct busy_thread busy;
+    struct cor_offload_stats stats;
+    struct fx_call call, next;
+    struct fx fx;
+
+    open_large(&fx, 8);
+    busy_thread_begin(&busy, fx.offload, fx.loop, 0);
+    fx_start(&fx, &call, "GET", CONFIGMAPS "?watch=1", "", &protobuf);
+    fx_do(&fx, 404, "GET", CONFIGMAPS "/none", "");
+    cor_offload_get_stats(fx.offload, &stats);
+    assert_int_equal(stats.waiting, 1);
+    fx_call_deinit(&call);
+    cor_offload_get_stats(fx.offload, &stats);
+    assert_int_equal(stats.waiting, 0);
+    assert_int_equal(stats.unrun, 1);
+    fx_start(&fx, &next, "GET", CONFIGMAPS "?watch=1", "", &protobuf);
+    busy_thread_end(&busy);
+    wait_for_event(&next);
+    assert_true(has_frames(&(struct want){&next, 1}));
+    fx_call_deinit(&next);
+    fx_close(&fx);
+}
+
 /* Another version of a large object is made by a thread, for every kind of answer. */
 TEST(watch_protobuf, large_objects_are_converted_by_a_thread)
 {
