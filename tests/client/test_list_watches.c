@@ -620,7 +620,7 @@ TEST(list_watches, an_informer_over_a_script_survives_failed_allocations)
             struct cor_list_watch *lw = NULL;
             struct cor_object *a, *b;
             struct stage s;
-            int r, r_put = 0;
+            int r, r_put = 0, r_wait = 0;
 
             test_fail_alloc(0, false);
             stage_begin(&s);
@@ -632,6 +632,7 @@ TEST(list_watches, an_informer_over_a_script_survives_failed_allocations)
             if (r == 0)
                 r = cor_plain_informer_run_new(s.rt, &opts, lw, &inf);
             if (r == 0) {
+                r_wait = cor_plain_informer_run_wait_for_sync(inf, 0);
                 stage_pump(&s);
                 r_put = cor_list_watch_script_put(s.pods, b);
                 stage_pump(&s);
@@ -641,6 +642,7 @@ TEST(list_watches, an_informer_over_a_script_survives_failed_allocations)
                 assert_true(r == 0 && r_put == 0);
             assert_true(r == 0 || r == -COR_ENOMEM);
             assert_true(r_put == 0 || r_put == -COR_ENOMEM);
+            assert_true(r_wait == 0 || r_wait == -COR_ETIMEOUT || r_wait == -COR_ENOMEM);
             for (int i = 0; r == 0 && i < 3; i++)
                 stage_advance(&s, 60000);
             if (r == 0)
