@@ -1,4 +1,4 @@
-/* A scheduler in small, with types: binds pods whose spec.schedulerName is "binder". binder */
+/* A small scheduler, with types: binds pods whose spec.schedulerName is "binder". binder */
 #include <signal.h>
 #include <stdio.h>
 

@@ -1,5 +1,5 @@
 /* The unit test of a controller, the binder of pod_binder.h, without a server: libcoracle-testing
- * is one inside of the test. It stores objects, lets a request fail, and looks at what the
+ * runs one inside the test. The test stores objects, lets a request fail, and checks what the
  * controller did: binder_test */
 #include <coracle/testing.h>
 #include <stdio.h>
@@ -49,7 +49,8 @@ static int has_node(void *arg, const struct cor_watch_event *event)
         cor_core_v1_pod_spec_node_name(cor_core_v1_pod_spec(cor_core_v1_pod(event->object))));
 }
 
-/* Waits until a pod is bound, and the controller knows; is the pod on this node? */
+/* Waits until a pod is bound and the controller knows it; returns whether the pod is on this node.
+ */
 static bool is_bound_to(struct cor_client *client, struct pod_binder *binder, const char *name,
                         const char *node)
 {

@@ -47,7 +47,7 @@ static int set_line(void *arg, const struct cor_object *current, struct cor_buil
 }
 
 /* Server-side apply with a manager for each boat: the server removes the line that this manager has
- * applied before and does not apply any more. */
+ * applied before and no longer applies. */
 static int apply_line(struct cor_run *run, struct cor_object *boat)
 {
     char field_manager[128];

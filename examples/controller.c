@@ -1,5 +1,5 @@
 /* A whole controller, as client-go's sample-controller: of several processes the elected one works,
- * its workers begin when the caches are synced, and it ends in order when it is interrupted:
+ * its workers begin when the caches are synced, and it shuts down in order when it is interrupted:
  * controller [WORKERS] */
 #include <pthread.h>
 #include <semaphore.h>

@@ -24,8 +24,8 @@ static void enqueue(struct deployment_controller *c, struct cor_str ns, struct c
     cor_workqueue_add(c->queue, key);
 }
 
-/* Handlers only note whose turn it is: level, not edge. What happened is read from the cache later.
- */
+/* Handlers only note which key needs work: level, not edge. What happened is read from the cache
+ * later. */
 static void on_deployment(void *arg, struct cor_object *object, bool in_initial_list)
 {
     enqueue(arg, cor_object_namespace(object), cor_object_name(object));
@@ -225,7 +225,7 @@ static int update_status(struct deployment_controller *c, struct cor_object *dep
     return r;
 }
 
-/* Another's ReplicaSet stands in the way. */
+/* A ReplicaSet of another owner has the name. */
 static bool is_of(struct cor_object *replicaset, struct cor_object *deployment)
 {
     struct cor_view uid = cor_view_member(controller_of(replicaset), COR_STR("uid"));
@@ -250,7 +250,7 @@ static int reconcile_with(struct deployment_controller *c, struct cor_object *de
     return r < 0 ? r : update_status(c, deployment, replicaset, why);
 }
 
-/* From the state of the world, whatever led to it. */
+/* Decides by the present state, whatever led to it. */
 static int reconcile(struct deployment_controller *c, const char *key, struct cor_status *why)
 {
     struct cor_object *deployment, *replicaset;

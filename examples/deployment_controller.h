@@ -1,7 +1,7 @@
 /* clang-format off */
 /* The heart of a controller in the pattern of Kubernetes' sample-controller, for both programs that
  * run it (controller.c with threads, uv_controller.c in a libuv loop): it keeps one ReplicaSet for
- * each Deployment and tells in the Deployment's status what it saw.
+ * each Deployment and reports in the Deployment's status what it saw.
  *
  *   informers ──keys──► work queue ──a key──► reconcile: read the caches, make the cluster so
  *
@@ -37,7 +37,7 @@ int deployment_controller_open(struct deployment_controller *c, struct cor_clien
 /* No worker may be inside. */
 void deployment_controller_close(struct deployment_controller *c);
 
-/* Works on a key that the queue handed out, and gives it back: a failure is tried again later. */
+/* Works on a key from the queue, and returns it: a failure is retried later. */
 void deployment_controller_work(struct deployment_controller *c, const char *key);
 
 #endif

@@ -19,7 +19,7 @@ static int index_by_ip(void *arg, struct cor_core_v1_pod pod, struct cor_index_v
     struct cor_core_v1_pod_ip ip;
     int r = 0;
 
-    /* Pods on the host's network share its address, and say nothing about a line. */
+    /* Pods on the host's network share its address, so they do not identify a line. */
     if (cor_core_v1_pod_spec_host_network(cor_core_v1_pod_spec(pod)))
         return 0;
     while (r == 0 && cor_core_v1_pod_ip_array_next(&ips, &ip))

@@ -1,6 +1,6 @@
-/* One cache of the pods of a cluster, and three handlers that share it: one prints, one counts,
- * one looks for pods without an owner. Each runs on its own time: a slow one delays no other.
- * Ends when it is interrupted, and tells what is cached. */
+/* One cache of the pods of a cluster, and three handlers that share it: one prints, one counts, one
+ * looks for pods without an owner. Each runs on its own time: a slow one delays no other. Ends when
+ * it is interrupted, and prints what is cached. */
 #include <semaphore.h>
 #include <signal.h>
 #include <stdatomic.h>

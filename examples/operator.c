@@ -1,7 +1,7 @@
 /* An operator with a finalizer and a status: for each Service of type LoadBalancer it keeps a file
- * in a folder, which takes the place of a load balancer outside of the cluster, and describes it in
- * the status of the Service. The finalizer keeps a deleted Service until its file is removed.
- * operator FOLDER */
+ * in a folder, which represents a load balancer outside the cluster, and describes it in the status
+ * of the Service. The finalizer keeps a deleted Service until its file is removed. operator FOLDER
+ */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -44,7 +44,7 @@ static int write_service(struct cor_run *run, struct cor_builder *b, int changed
     return r;
 }
 
-/* The work outside of the cluster. Doing it twice does no harm. */
+/* The work outside the cluster. Doing it twice is harmless. */
 static int make_balancer(const char *path)
 {
     FILE *file = fopen(path, "w");
@@ -90,7 +90,7 @@ static int reconcile_with(struct cor_run *run, struct cor_object *service, struc
     snprintf(path, sizeof(path), "%s/%s.%s", folder, cor_run_ns(run), cor_run_name(run));
     if (!is_wanted) {
         if (!cor_object_has_finalizer(service, FINALIZER))
-            return 0; /* never ours, or not any more */
+            return 0; /* never ours, or no longer */
         r = remove_balancer(path);
         return r < 0 ? r : write_service(run, b, cor_builder_remove_finalizer(b, FINALIZER), NULL);
     }

@@ -72,7 +72,7 @@ static int bind_pod(struct pod_binder *binder, struct cor_run *run, struct cor_s
         r = cor_core_v1_pods_create_binding(binder->client, cor_run_ns(run), cor_run_name(run),
                                             binding, NULL, NULL, cor_run_why(run));
     cor_core_v1_binding_object_unref(&binding);
-    /* The cache was late: somebody has bound or deleted the pod. */
+    /* The cache was behind: another client has bound or deleted the pod. */
     return r == -COR_ECONFLICT || r == -COR_ENOTFOUND ? 0 : r;
 }
 

@@ -1,4 +1,4 @@
-/* A scheduler in small: binds each pod that names it as its scheduler to the ready node with the
+/* A small scheduler: binds each pod that names it as its scheduler to the ready node with the
  * fewest pods. The program is binder.c, its unit test binder_test.c.
  * Owner: the manager.  Thread: any. */
 #ifndef EXAMPLES_POD_BINDER_H

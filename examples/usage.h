@@ -7,8 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Returns when there are `min` to `max` arguments and the first is no option. Otherwise it prints
- * `text`, which begins with the program's name, and exits: with 0 if help was asked for, else 2. */
+/* Returns when there are `min` to `max` arguments and the first is not an option. Otherwise it
+ * prints `text`, which begins with the program's name, and exits: with 0 if help was asked for,
+ * else 2. */
 static inline void usage(int argc, char **argv, int min, int max, const char *text)
 {
     bool has_option = argc > 1 && argv[1][0] == '-';

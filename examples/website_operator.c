@@ -1,4 +1,4 @@
-/* The operator of a kind of one's own, with generated types: keeps a Deployment for each Website
+/* The operator of a custom resource, with generated types: keeps a Deployment for each Website
  * (website.yaml), and shows in its status how many replicas are ready. The Deployment goes with its
  * Website, by its owner reference. website_operator */
 #include <coracle.h>
@@ -22,7 +22,7 @@ static void on_log(void *arg, const char *line)
     fprintf(stderr, "%s\n", line);
 }
 
-/* The Deployment that a Website shall have: what is set here is what this operator owns. */
+/* The Deployment that a Website should have: this operator owns what is set here. */
 static int apply_deployment(struct cor_run *run, struct cor_pool *pool,
                             struct example_v1_website site)
 {

@@ -3,8 +3,8 @@
  *
  * Three words that are easily confused have one meaning each: an *event* is what a watch delivers
  * (struct cor_watch_event); a *change* is what happened to an object of a cache, and what a handler
- * is called for (struct cor_handler_fns); an *Event*, with a capital, is the API object that tells
- * people what a controller did (coracle/events.h).
+ * is called for (struct cor_handler_fns); an *Event*, with a capital, is the API object that
+ * reports to people what a controller did (coracle/events.h).
  *
  * The library has no global state but its allocator (coracle/mem.h), installs no signal handlers
  * and writes nothing to a file or terminal. */

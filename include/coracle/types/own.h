@@ -275,7 +275,7 @@ struct cor_own_field {
     uint16_t number;
 };
 
-/* The way to a field: its place in the table of the type, then in that of the type of that field,
+/* The path to a field: its index in the table of the type, then in that of the type of that field,
  * and so on. */
 #define COR_OWN_PATH_MAX 8
 struct cor_own_path {
@@ -350,9 +350,9 @@ COR_API int cor_own_encode_protobuf(const struct cor_own_type *type, struct cor_
 COR_API int cor_own_copy(const struct cor_own_type *type, struct cor_pool *pool, const void *from,
                          void *ret);
 
-/* Are the two the same to Kubernetes? Quantities are compared by value; an absent list or map is
- * the same as an empty one, and 0, false and "" are the same as absent where upstream has no
- * pointer. */
+/* Returns whether the two are the same to Kubernetes. Quantities are compared by value; an absent
+ * list or map is the same as an empty one, and 0, false and "" are the same as absent where
+ * upstream has no pointer. */
 COR_API bool cor_own_equal(const struct cor_own_type *type, const void *a, const void *b);
 
 /* Fills in the defaults that the data of the type has: those of a CustomResourceDefinition's
