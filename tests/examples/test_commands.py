@@ -4,6 +4,7 @@
 Every block of a page without a language is in BLOCKS, by its page and its first line: with the function that runs it here, or with
 what runs it elsewhere. A new block fails until it is there, and so does an entry whose block is gone."""
 
+import base64
 import contextlib
 import os
 import pathlib
@@ -22,7 +23,7 @@ from fixture import Server, Skip, await_it, report  # noqa: E402
 
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.M | re.S)
 DRAWN = re.compile("[─│►▲┌]")
-PAGES = ["README.md", "CONTRIBUTING.md", *sorted(str(page.relative_to(ROOT)) for page in ROOT.glob("docs/*.md"))]
+PAGES = ["README.md", "CONTRIBUTING.md", "docs/internals/encryption.md", *sorted(str(page.relative_to(ROOT)) for page in ROOT.glob("docs/*.md"))]
 # In docs/aggregation.md; the tests run beside each other.
 PORTS = ("6443", "6444")
 
@@ -81,6 +82,16 @@ def stores(folder, block):
                       {"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"name": "tide"}})
         assert "tide" in folder.run(block.replace("/tmp/", f"{folder.path}/"))
         assert (folder.path / "coracle-backup.db").exists()
+
+
+def encrypted(folder, block):
+    """A Secret of before is not in the store's files afterwards, in clear."""
+    with folder.server() as server:
+        server.create("/api/v1/namespaces/default/secrets",
+                      {"kind": "Secret", "apiVersion": "v1", "metadata": {"name": "tide"}, "stringData": {"level": "ebb-and-flood"}})
+    with folder.begun(block.replace("coracle serve ", "coracle serve --port 0 "), ["is ready at"]):
+        stored = b"".join(file.read_bytes() for file in (folder.path / "coracle-data").glob("store.db*"))
+        assert b"k8s:enc:secretbox:v1:key1:" in stored and base64.b64encode(b"ebb-and-flood") not in stored
 
 
 def first_pod(folder, block):
@@ -143,6 +154,7 @@ BLOCKS = {
     ("docs/guide-client.md", "echo '{\"kind\":\"Pod\""): first_pod,
     ("docs/guide-gen.md", "cc $(pkg-config"): "tests/library/test_library.py, with what is installed",
     ("docs/guide-gen.md", "mkdir -p src live"): generates,
+    ("docs/internals/encryption.md", "(umask 077; cat >encryption.yaml"): encrypted,
     ("docs/storage.md", "build/coracle store list"): stores,
     ("docs/storage.md", "build/coracle serve --etcd-servers"): "tests/integration/etcd_servers.py, on an etcd of its own",
 }
