@@ -125,6 +125,16 @@
 #define COR_REMOTE_OPENAPI_BYTES       (8u << 20)
 #define COR_REMOTE_TARGET_BYTES        (16u << 20)
 #define COR_REMOTE_ALL_BYTES           (48u << 20)
+/* What our controllers take of it: resources of a version; an answer that is no watch, its bytes
+ * and the time until all of it is there (a watch has so long until it begins); what all calls to
+ * one server hold of its bytes; what the garbage collector keeps of all of them, and references of
+ * one object. */
+#define COR_REMOTE_RESOURCES_MAX  256
+#define COR_REMOTE_CALL_BYTES_MAX (64u << 20)
+#define COR_REMOTE_CALL_MS        30000
+#define COR_REMOTE_HELD_MAX       (16u << 20)
+#define COR_GC_REMOTE_BYTES_MAX   (64u << 20)
+#define COR_GC_REMOTE_REFS_MAX    (64u * 1024)
 
 /* Input of the commands beside serve. */
 #define COR_PUT_INPUT_MAX        (16u << 20)

@@ -36,6 +36,12 @@ struct cor_api_operation {
     struct cor_removal_options removal; /* delete, deletecollection */
 };
 
+/* The Accept header of what is `metadata_only`. A server without that form sends whole objects. */
+#define COR_ACCEPT_METADATA                                                                        \
+    "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
+#define COR_ACCEPT_METADATA_LIST                                                                   \
+    "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
+
 /* What a success is answered with. */
 enum cor_api_result {
     COR_API_RESULT_OBJECT,  /* one object; of a deletion perhaps a Status of success */

@@ -18,6 +18,7 @@ struct cor_port_resource {
     struct cor_gvr gvr;
     struct cor_str kind; /* its group and version are those of `gvr` */
     bool is_namespaced;
+    bool is_remote; /* another server is known to answer for it, by aggregation */
     /* Of the versions in which the group serves this resource, the one to use: the group's
      * preferred version if it has the resource, else the first that has it. */
     bool is_preferred;

@@ -195,16 +195,13 @@ static const struct {
 };
 
 /* The Accept headers of client-go's metadata client, and of its typed clients. A server without
- * that form sends whole objects, or JSON. */
+ * protobuf sends JSON. */
 static struct cor_str accept_of(const struct cor_api_form *form, const struct cor_wire_type *wire)
 {
     if (!form->metadata_only)
         return wire ? COR_STR(PROTOBUF ",application/json") : COR_STR("");
-    return form->result == COR_API_RESULT_LIST
-               ? COR_STR("application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,"
-                         "application/json")
-               : COR_STR("application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,"
-                         "application/json");
+    return form->result == COR_API_RESULT_LIST ? COR_STR(COR_ACCEPT_METADATA_LIST)
+                                               : COR_STR(COR_ACCEPT_METADATA);
 }
 
 /* Opens the request, and frees it when it cannot be sent. */

@@ -13,6 +13,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "loop/loop.h"
+#include "server/aggregation/remote_call.h"
 #include "server/api/api_loop.h"
 #include "server/port/inner_port.h"
 
@@ -22,6 +23,7 @@
 struct aggregator_loop {
     struct cor_inner_port port;
     struct cor_targets *targets; /* NULL: not used yet */
+    struct cor_remote_calls calls;
     struct cor_mail turn;
     void (*on_closed)(void *arg);
     void *arg;
@@ -71,9 +73,26 @@ struct cor_targets *cor_aggregator_targets(struct cor_aggregator *ag, size_t loo
     if (l->targets)
         return l->targets;
     cor_inner_port_init(&l->port, api, COR_STR(""), COR_STR("kube-aggregator"), REQUESTS_MAX);
+    cor_remote_calls_init(&l->calls);
     if (cor_targets_open(l->port.port.loop, &l->port.port, ag->opts.config, &l->targets) < 0)
         cor_inner_port_deinit(&l->port);
     return l->targets;
+}
+
+/* The calls of the controllers have ended before the loop's targets are closed. */
+void cor_aggregator_answer(void *aggregator, struct cor_api_loop *loop,
+                           struct cor_api_service *service,
+                           const struct cor_server_request *request, struct cor_sink *sink)
+{
+    struct cor_aggregator *ag = aggregator;
+    /* NULL: no memory; the call says so. */
+    const struct cor_remote_call_opts opts = {.targets = cor_aggregator_targets(ag, loop->index),
+                                              .service = service,
+                                              .request = request,
+                                              .sink = sink,
+                                              .names = &ag->opts.names};
+
+    cor_remote_call_start(&ag->loops[loop->index].calls, &opts);
 }
 
 static void on_turn(struct cor_mail *mail)

@@ -7,6 +7,7 @@
 #include "base/cleanup.h"
 #include "server/aggregation/remote_headers.h"
 #include "server/aggregation/target.h"
+#include "server/api/api.h"
 
 struct cor_aggregator;
 struct cor_api;
@@ -30,6 +31,11 @@ bool cor_aggregator_forwards_redirects(const struct cor_aggregator *ag);
 
 /* On the loop. NULL: no memory. */
 struct cor_targets *cor_aggregator_targets(struct cor_aggregator *ag, size_t loop);
+
+/* A cor_api_remote; `aggregator` is the struct cor_aggregator. On the loop. */
+void cor_aggregator_answer(void *aggregator, struct cor_api_loop *loop,
+                           struct cor_api_service *service,
+                           const struct cor_server_request *request, struct cor_sink *sink);
 
 /* On the loop, when no request is proxied any more, once: `on_closed` follows, also before this
  * returns. */

@@ -265,6 +265,12 @@ int cor_api_set_address(struct cor_api *api, const char *server_address)
     return 0;
 }
 
+void cor_api_set_remote(struct cor_api *api, cor_api_remote answer, void *arg)
+{
+    api->shared.remote = answer;
+    api->shared.remote_arg = arg;
+}
+
 struct cor_api_loop *cor_api_loop(struct cor_api *api, size_t index)
 {
     assert(index < api->nloops);

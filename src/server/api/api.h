@@ -24,6 +24,7 @@
 struct cor_admission_list;
 struct cor_api;
 struct cor_api_loop;
+struct cor_api_service;
 struct cor_authorizer;
 struct cor_clock;
 struct cor_dynamic_transformers;
@@ -169,6 +170,9 @@ struct cor_server_request {
     struct cor_str body;
     bool is_websocket;           /* a watch, whose events are messages */
     bool takes_gzip_docs;        /* documents that are kept may be sent compressed */
+    bool metadata_only;          /* no more than the metadata of objects is wanted; a verb of ours
+                                  * need not know it */
+    bool reaches_remote;         /* an aggregated server may answer (cor_api_set_remote()) */
     const struct cor_user *user; /* NULL: the server itself */
     uint64_t deadline_ms;        /* on cor_loop_now_ms()'s clock; 0: none */
 };
@@ -177,6 +181,15 @@ struct cor_server_request {
  * On the loop. */
 void cor_api_call(struct cor_api_loop *loop, const struct cor_server_request *request,
                   struct cor_sink *sink);
+
+/* Answers requests of the server to itself, whose sinks take objects, for a resource of an
+ * aggregated server (server/aggregation/). As cor_api_call(). */
+typedef void (*cor_api_remote)(void *arg, struct cor_api_loop *loop,
+                               struct cor_api_service *service,
+                               const struct cor_server_request *request, struct cor_sink *sink);
+
+/* Until it is set such resources are not found. Before the loops run. */
+void cor_api_set_remote(struct cor_api *api, cor_api_remote answer, void *arg);
 
 /* How many calls of this loop have not ended, watches included. */
 size_t cor_api_loop_calls(const struct cor_api_loop *loop);

@@ -48,6 +48,8 @@ struct cor_api_shared {
     struct cor_feed_shares feeds;
     struct cor_creations creations;
     struct cor_ending_namespaces ending_namespaces;
+    cor_api_remote remote; /* answers for aggregated servers; NULL: nobody does */
+    void *remote_arg;
     atomic_bool awaits_definitions; /* custom resources may be served that are not known yet */
 };
 

@@ -296,6 +296,22 @@ static bool route_is_path(const struct cor_served *served, const struct cor_requ
            cor_served_is_custom(served, info->group);
 }
 
+/* Hands the request to an aggregated server, if it is one of the server to itself and the resource
+ * is of such a server. */
+static bool route_remote(struct cor_api_loop *loop, const struct cor_server_request *request,
+                         struct cor_sink *sink)
+{
+    const struct cor_request_info *info = &request->info;
+    struct cor_api_service *service =
+        request->reaches_remote && loop->shared->remote && info->is_resource
+            ? cor_served_service(loop->served, info->group, info->version)
+            : NULL;
+
+    if (service)
+        loop->shared->remote(loop->shared->remote_arg, loop, service, request, sink);
+    return service != NULL;
+}
+
 void cor_api_call(struct cor_api_loop *loop, const struct cor_server_request *request,
                   struct cor_sink *sink)
 {
@@ -306,10 +322,13 @@ void cor_api_call(struct cor_api_loop *loop, const struct cor_server_request *re
             ? cor_served_find(loop->served, info->group, info->version, info->resource, &schema)
             : NULL;
     bool is_path = route_is_path(loop->served, info, res);
-    struct cor_call *call = cor_call_new(is_path ? &cor_verb_path : route_choose_verb(request, res),
-                                         loop, request, sink);
+    struct cor_call *call;
 
     assert(cor_loop_is_current(loop->loop));
+    if (!res && route_remote(loop, request, sink))
+        return;
+    call = cor_call_new(is_path ? &cor_verb_path : route_choose_verb(request, res), loop, request,
+                        sink);
     if (!call) {
         static const struct cor_str text = COR_STR(NO_MEMORY);
 

@@ -24,7 +24,11 @@ int cor_instance_open_aggregator(struct cor_instance *in, struct cor_status *st)
     if (o->aggregator_resolve)
         r = cor_resolve_overrides_add(&in->target_config.overrides, cor_strz(o->aggregator_resolve),
                                       st);
-    return r < 0 ? r : cor_aggregator_new(&opts, &in->aggregator);
+    if (r == 0)
+        r = cor_aggregator_new(&opts, &in->aggregator);
+    if (r == 0)
+        cor_api_set_remote(in->api, cor_aggregator_answer, in->aggregator);
+    return r;
 }
 
 void cor_instance_free_aggregator(struct cor_instance *in)

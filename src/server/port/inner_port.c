@@ -8,23 +8,21 @@
  * `req->sent` is the request.
  *
  * An enumeration of resources is not a request: it is a list made from the loop's snapshot of the
- * catalog, kept until the snapshot has another generation. Its on_done is called by the port's mail
+ * catalog (inner_resources.h), kept until the snapshot has another generation, or another aggregated
+ * server can be enumerated. Its on_done is called by the port's mail
  * too, so that the answer comes in a later turn and needs no memory then; `req->sent` is the port.
  * Thread: the loop of the sender. */
 /* clang-format on */
 #include "server/port/inner_port.h"
 
 #include <assert.h>
-#include <stdlib.h>
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "base/mem.h"
 #include "loop/loop.h"
 #include "server/api/api_loop.h"
 #include "server/catalog/served.h"
-
-#define STALE_TEXT_MAX (8u << 20) /* a line for each APIService that there may be */
+#include "server/port/inner_resources.h"
 
 static struct cor_inner_port *inner_port_of(struct cor_api_port *port)
 {
@@ -64,116 +62,24 @@ static void inner_send(struct cor_api_port *port, struct cor_api_request *req,
         cor_api_refuse(port, req);
 }
 
-/* Resources by group and name; of one in several versions the rows keep their order, which is that
- * of preference. */
-static int order_resources(const void *a, const void *b)
-{
-    const struct cor_port_resource *x = *(struct cor_port_resource *const *)a;
-    const struct cor_port_resource *y = *(struct cor_port_resource *const *)b;
-    int order = cor_str_cmp(x->gvr.resource, y->gvr.resource);
-
-    if (order == 0)
-        order = cor_str_cmp(x->gvr.group, y->gvr.group);
-    return order ? order : (x > y) - (x < y);
-}
-
-/* Marks the best version of each resource. 0, -COR_ENOMEM. */
-static int inner_prefer(struct cor_port_resource *list, size_t n)
-{
-    struct cor_port_resource **sorted = cor_calloc(n ? n : 1, sizeof(struct cor_port_resource *));
-
-    if (!sorted)
-        return -COR_ENOMEM;
-    for (size_t i = 0; i < n; i++)
-        sorted[i] = &list[i];
-    qsort(sorted, n, sizeof(sorted[0]), order_resources);
-    for (size_t i = 0; i < n; i++)
-        sorted[i]->is_preferred =
-            i == 0 || !cor_str_eq(sorted[i]->gvr.resource, sorted[i - 1]->gvr.resource) ||
-            !cor_str_eq(sorted[i]->gvr.group, sorted[i - 1]->gvr.group);
-    cor_free(sorted);
-    return 0;
-}
-
-/* The versions of remote services that are not available, as a discovery client sees them: what
- * they serve is not known (contract extension 4.5.4). The texts are in `text`. 0, -COR_ENOMEM. */
-static int inner_stale(const struct cor_served *served, struct cor_buf *text,
-                       struct cor_api_resources_failure **ret_failures, size_t *ret_n)
-{
-    size_t nservices, n = 0;
-    struct cor_api_service *const *services = cor_served_services(served, &nservices);
-    struct cor_api_resources_failure *failures =
-        cor_calloc(nservices ? nservices : 1, sizeof(failures[0]));
-    int r = failures ? 0 : -COR_ENOMEM;
-
-    *ret_failures = failures;
-    for (size_t i = 0; i < nservices && r == 0; i++) {
-        const struct cor_api_service *s = services[i];
-        size_t at = text->n;
-
-        if (!s->is_remote || cor_api_service_is_available(s))
-            continue;
-        r = cor_buf_addf(text, "stale GroupVersion discovery: %.*s", COR_STR_ARG(s->api_version));
-        /* The lengths first: the text may move. */
-        if (r == 0)
-            failures[n++] = (struct cor_api_resources_failure){.gv = {s->group, s->version},
-                                                               .message = {.n = text->n - at}};
-    }
-    for (size_t i = 0, at = 0; i < n; at += failures[i++].message.n)
-        failures[i].message.p = text->p + at;
-    *ret_n = n;
-    return r;
-}
-
-static bool has_remote(const struct cor_served *served)
-{
-    size_t n;
-    struct cor_api_service *const *services = cor_served_services(served, &n);
-
-    for (size_t i = 0; i < n; i++) {
-        if (services[i]->is_remote)
-            return true;
-    }
-    return false;
-}
-
-/* Makes the enumeration of the current snapshot, unless the port has it. The availability of remote
- * services changes without another snapshot. 0, -COR_ENOMEM. */
+/* Makes the enumeration of the current snapshot, unless the port has it. 0, -COR_ENOMEM. */
 static int inner_enumerate(struct cor_inner_port *ip)
 {
     const struct cor_served *served = ip->sender.api->served;
-    COR_CLEANUP(cor_freep) struct cor_api_resources_failure *failures = NULL;
-    COR_CLEANUP(cor_freep) struct cor_port_resource *list = NULL;
-    COR_CLEANUP(cor_buf_deinit) struct cor_buf text;
-    const struct cor_resource_row *const *rows;
+    uint64_t generation = cor_served_generation(served);
+    uint64_t mark = cor_inner_resources_mark(served);
     struct cor_api_resources *resources;
-    size_t n, nfailures = 0;
     int r;
 
-    cor_buf_init(&text, STALE_TEXT_MAX);
-    if (ip->resources && ip->generation == cor_served_generation(served) && !has_remote(served))
+    if (ip->resources && ip->generation == generation && ip->mark == mark)
         return 0;
-    rows = cor_served_rows(served, &n);
-    list = cor_calloc(n ? n : 1, sizeof(list[0]));
-    if (!list)
-        return -COR_ENOMEM;
-    for (size_t i = 0; i < n; i++)
-        list[i] = (struct cor_port_resource){
-            .gvr = {rows[i]->group, rows[i]->version, rows[i]->plural},
-            .kind = rows[i]->kind,
-            .is_namespaced = cor_api_is_namespaced(rows[i]),
-            .verbs = rows[i]->verbs,
-        };
-    r = inner_prefer(list, n);
-    if (r == 0)
-        r = inner_stale(served, &text, &failures, &nfailures);
-    if (r == 0)
-        r = cor_api_resources_new(list, n, failures, nfailures, &resources);
+    r = cor_inner_resources_new(served, &resources);
     if (r < 0)
         return r;
     cor_api_resources_unref(ip->resources);
     ip->resources = resources;
-    ip->generation = cor_served_generation(served);
+    ip->generation = generation;
+    ip->mark = mark;
     return 0;
 }
 

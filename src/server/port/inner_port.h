@@ -22,9 +22,10 @@ struct cor_inner_port {
     struct cor_mail wake;          /* delivers refusals and enumerations */
     bool is_posted;                /* the mail is in the loop's mailbox */
     struct cor_dlist enumerations; /* requests `resources` whose on_done is due */
-    /* The last enumeration, and the generation of the catalog that it shows; NULL: none. */
+    /* The last enumeration, and what it shows: the generation of the catalog, and its aggregated
+     * versions (inner_resources.h); NULL: none. */
     struct cor_api_resources *resources;
-    uint64_t generation;
+    uint64_t generation, mark;
 };
 
 /* As cor_inner_sender_init(). On any thread before the loop runs, else on the loop. Cannot fail. */

@@ -7,8 +7,9 @@
  *   the verb's on_writable ──► … ──► the answer has ended and nothing waits: on_done
  *
  * No callback runs while a verb is on the stack, so a callback may cancel any request and send
- * others. At most COR_INNER_WAITING_MAX objects wait; then the verb waits (a list stops reading its
- * cursor, a watch is paused). Waiting objects are references, so nothing is copied.
+ * others. At most COR_INNER_WAITING_MAX objects wait, or COR_INNER_WAITING_BYTES of them; then the
+ * verb waits (a list stops reading its cursor, a watch is paused). Waiting objects are references,
+ * so nothing is copied.
  *
  * The bytes of an answer are a Status, the head and tail of a list (a list without items, whose
  * metadata is read at the end), or the ERROR event of a watch. They are gathered in `body`.
@@ -52,6 +53,7 @@
 struct waiting {
     enum cor_watch_type event;
     struct cor_object *object; /* a reference */
+    size_t bytes;              /* of its JSON, when it came */
 };
 
 struct cor_inner_request {
@@ -71,7 +73,7 @@ struct cor_inner_request {
     struct cor_buf body;
     struct cor_status why;                         /* what ended it, other than the answer */
     struct waiting waiting[COR_INNER_WAITING_MAX]; /* a ring */
-    size_t first, nwaiting;
+    size_t first, nwaiting, waiting_bytes;
     size_t ndropped;  /* objects of an answer of which only the success counts */
     bool is_posted;   /* the mail is in the loop's mailbox */
     bool is_open;     /* on_open was called */
@@ -189,8 +191,10 @@ static bool inner_take_object(struct cor_sink *sink, enum cor_watch_type event,
         return false;
     }
     req->waiting[(req->first + req->nwaiting++) % COR_INNER_WAITING_MAX] =
-        (struct waiting){event, cor_object_ref(object)};
-    req->is_full = req->nwaiting == COR_INNER_WAITING_MAX;
+        (struct waiting){event, cor_object_ref(object), object->len};
+    req->waiting_bytes += object->len;
+    req->is_full =
+        req->nwaiting == COR_INNER_WAITING_MAX || req->waiting_bytes >= COR_INNER_WAITING_BYTES;
     inner_post(req);
     return !req->is_full;
 }
@@ -257,6 +261,7 @@ static struct cor_object *inner_next_waiting(struct cor_inner_request *req,
     assert(req->nwaiting > 0);
     req->first = (req->first + 1) % COR_INNER_WAITING_MAX;
     req->nwaiting--;
+    req->waiting_bytes -= w->bytes;
     *ret_event = w->event;
     return COR_STEAL(w->object);
 }
@@ -464,6 +469,8 @@ static int inner_fill(struct cor_inner_request *req)
     req->request.content_type = opts->content_type;
     req->request.user_agent = req->sender->user_agent;
     req->request.user = &req->sender->user;
+    req->request.metadata_only = opts->metadata_only;
+    req->request.reaches_remote = req->sender->reaches_remote;
     req->request.body = cor_str_from(cor_buf_str(&req->text), opts->target.n);
     if (opts->object) {
         req->in_object = cor_object_ref(opts->object);
@@ -531,6 +538,7 @@ void cor_inner_sender_init(struct cor_inner_sender *s, struct cor_api_loop *api,
     *s = (struct cor_inner_sender){
         .api = api,
         .user_agent = user_agent,
+        .reaches_remote = account.n > 0,
         .requests_max = requests_max ? requests_max : COR_INNER_REQUESTS_MAX,
     };
     n = snprintf(s->name, sizeof(s->name), "system:serviceaccount:kube-system:%.*s",

@@ -29,9 +29,11 @@
 #define COR_INNER_TARGET_MAX (64u * 1024)
 /* Requests of a sender at a time, unless it sets another maximum. */
 #define COR_INNER_REQUESTS_MAX 256
-/* Objects of a request that wait for its callbacks; the verb waits when there are so many. */
-#define COR_INNER_WAITING_MAX 64
-#define COR_INNER_NAME_MAX    128
+/* Objects of a request that wait for its callbacks; the verb waits when there are so many, or when
+ * they have so many bytes. */
+#define COR_INNER_WAITING_MAX   64
+#define COR_INNER_WAITING_BYTES (4u << 20)
+#define COR_INNER_NAME_MAX      128
 
 struct cor_api_loop;
 struct cor_loop;
@@ -43,6 +45,9 @@ struct cor_inner_sender {
     char name[COR_INNER_NAME_MAX];
     struct cor_user user;
     struct cor_str user_agent;
+    /* Aggregated servers may be asked: the sender is a controller, not the server itself, which
+     * needs what it asks for to find such servers. */
+    bool reaches_remote;
     struct cor_dlist requests; /* until they are freed */
     size_t nrequests, requests_max;
     bool is_draining; /* the server shuts down: nothing more is sent */

@@ -95,7 +95,8 @@ struct recording {
     char client_cn[64];  /* of the certificate that the last request's connection showed */
     struct cor_http_response *held; /* /hang and /stream: the last */
     size_t nrequests, ngone;
-    size_t huge_left; /* of the last /huge */
+    struct cor_http_response *huge; /* the last /huge */
+    size_t huge_left;               /* of it */
     bool is_closed;
 };
 
@@ -130,6 +131,8 @@ static void recording_on_writable(struct cor_http_response *resp, void *arg)
     static const char zeros[16384];
     struct recording *rec = arg;
 
+    if (resp != rec->huge)
+        return;
     while (rec->huge_left > 0) {
         size_t n = rec->huge_left < sizeof(zeros) ? rec->huge_left : sizeof(zeros);
         size_t taken = cor_http_response_write(resp, cor_str(zeros, n));
@@ -182,6 +185,7 @@ static void recording_on_request(const struct cor_http_request *req, struct cor_
         memset(big, 'b', sizeof(big));
         cor_http_response_send(resp, 200, NULL, 0, cor_str(big, sizeof(big)));
     } else if (cor_str_ends(path, COR_STR("/huge"))) {
+        rec->huge = resp;
         rec->huge_left = RECORDING_HUGE;
         cor_http_response_start(resp, 200, NULL, 0, RECORDING_HUGE);
         recording_on_writable(resp, rec);

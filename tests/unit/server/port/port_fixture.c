@@ -35,11 +35,17 @@ void pfx_wait(struct pfx *p, bool (*done)(void *arg), void *arg)
     assert_true(cor_loop_run_until(p->a.fx.loop, done, arg, FX_TIMEOUT_MS));
 }
 
+static void pfx_make_port(struct pfx *p)
+{
+    cor_inner_port_init(&p->ip, pfx_api(p), COR_STR("sample-controller"),
+                        COR_STR("kube-controller-manager"), 0);
+}
+
 void pfx_open(struct pfx *p, bool is_cached)
 {
     const struct cor_api_cachers_opts cachers = {0};
 
-    *p = (struct pfx){.is_cached = is_cached};
+    *p = (struct pfx){.has_alloc = !is_cached};
     if (is_cached) {
         fx_open(&p->a.fx);
         assert_int_equal(cor_api_open_cachers(p->a.fx.api, &cachers, NULL), 0);
@@ -48,15 +54,22 @@ void pfx_open(struct pfx *p, bool is_cached)
     } else {
         afx_open(&p->a, NULL, NULL);
     }
-    cor_inner_port_init(&p->ip, pfx_api(p), COR_STR("sample-controller"),
-                        COR_STR("kube-controller-manager"), 0);
+    pfx_make_port(p);
+}
+
+void pfx_open_on_clock(struct pfx *p)
+{
+    *p = (struct pfx){0};
+    fx_open(&p->a.fx);
+    cor_loop_use_clock(p->a.fx.loop, &p->a.fx.clock.clock);
+    pfx_make_port(p);
 }
 
 void pfx_close(struct pfx *p)
 {
     pfx_wait(p, pfx_is_idle, p);
     cor_inner_port_deinit(&p->ip);
-    if (p->is_cached) {
+    if (!p->has_alloc) {
         pfx_wait(p, has_no_calls, p);
         cor_api_loop_release(pfx_api(p));
         if (cor_api_close_cachers(p->a.fx.api, on_closed, p))

@@ -10,12 +10,14 @@ struct pfx {
     struct afx a; /* its `clock` is not that of the loop */
     struct afx_hold hold;
     struct cor_inner_port ip;
-    bool is_cached, is_closed;
+    bool has_alloc, is_closed;
 };
 
 /* With the allocators of Services, or with watch caches if `is_cached`. The default namespaces are
  * there. The port sends as `sample-controller`. */
 void pfx_open(struct pfx *p, bool is_cached);
+/* With neither, and without namespaces: the loop's timers follow `a.fx.clock`. */
+void pfx_open_on_clock(struct pfx *p);
 /* Waits until the port is idle. */
 void pfx_close(struct pfx *p);
 

@@ -479,6 +479,33 @@ TEST(inner_port, a_list_gives_its_items_one_by_one_page_by_page)
     }
 }
 
+/* No more of them wait at once than COR_INNER_WAITING_BYTES, and the one that reaches it. */
+TEST(inner_port, large_items_wait_by_their_bytes)
+{
+    static char body[900u << 10];
+    const unsigned n = 20, most = COR_INNER_WAITING_BYTES / (sizeof(body) - 100) + 1;
+    struct sender s;
+
+    begin(&s, true);
+    for (unsigned i = 0; i < n; i++) {
+        int head = snprintf(body, sizeof(body),
+                            "{\"metadata\":{\"name\":\"m%03u\"},\"data\":{\"k\":\"", i);
+
+        memset(body + head, 'x', sizeof(body) - (size_t)head);
+        memcpy(body + sizeof(body) - 4, "\"}}", 4);
+        fx_do(&s.p.a.fx, 201, "POST", CONFIGMAPS, body);
+    }
+    cor_api_list(&s.p.ip.port, &s.req, &(struct cor_list_query){.timeout_s = 0});
+    while (s.ndone == 0) {
+        unsigned before = s.nitems;
+
+        (void)cor_loop_run_until(s.p.a.fx.loop, is_done, &s, 0);
+        assert_true(s.nitems - before <= most);
+    }
+    assert_int_equal(s.nitems, n);
+    end(&s);
+}
+
 /* Items over 64 KiB are converted by a thread. */
 TEST(inner_port, lists_and_watches_in_another_version_than_the_stored_one)
 {

@@ -2,10 +2,10 @@
  * its requests: test_namespace_pass.c. */
 #include "../host_fixture.h"
 
+#include "../../aggregation/remote_fixture.h"
+
 #include "base/clock.h"
 #include "base/err.h"
-#include "server/api/publisher.h"
-#include "server/catalog/api_service.h"
 #include "server/controllers/host/builtin.h"
 #include "server/controllers/host/server_controller.h"
 #include "server/controllers/namespace/namespace_pass.h"
@@ -499,34 +499,23 @@ TEST(namespace_controller, a_dead_aggregated_server_holds_namespaces)
         "Discovery failed for some groups, 1 failing: unable to retrieve the complete list of "
         "server APIs: wardle.example.com/v1alpha1: stale GroupVersion discovery: "
         "wardle.example.com/v1alpha1";
-    struct cor_api_service *service;
-    struct cor_publisher *publisher;
-    struct cor_object *object;
+    struct cor_api_service *service = rfx_service("v1alpha1", "wardle.example.com");
     struct hfx h = {0};
     const char *doc;
 
     hfx_open(&h, ONLY);
     make_namespace(&h);
-    assert_int_equal(
-        cor_object_parse(COR_STR("{\"metadata\":{\"name\":\"v1alpha1.wardle.example.com\"},"
-                                 "\"spec\":{\"group\":\"wardle.example.com\",\"version\":"
-                                 "\"v1alpha1\",\"groupPriorityMinimum\":9,\"versionPriority\":9,"
-                                 "\"service\":{\"name\":\"a\",\"namespace\":\"b\"}}}"),
-                         NULL, NULL, NULL, &object, NULL),
-        0);
-    assert_int_equal(cor_api_service_new(object, &service), 0);
-    publisher = cor_api_publisher(h.p.a.fx.api);
-    assert_int_equal(cor_publisher_set_services(publisher, &service, 1), 0);
-    assert_int_equal(cor_publisher_publish(publisher), 0);
+    rfx_tell(h.p.a.fx.api, service, NULL);
     hfx_do(&h, 200, "DELETE", NAMESPACES "/x", "");
     doc = hfx_await(&h, NAMESPACES "/x", "status.conditions[0].status", "True");
     assert_string_equal(fx_at(doc, "status.conditions[0].type"),
                         "NamespaceDeletionDiscoveryFailure");
     assert_string_equal(fx_at(doc, "status.conditions[0].reason"), "DiscoveryFailed");
     assert_string_equal(fx_at(doc, "status.conditions[0].message"), expected);
+    /* Available, and it has told of what it serves, which is nothing. */
     atomic_store(&service->is_available, true);
+    rfx_tell(h.p.a.fx.api, service, "[]");
     await_gone(&h, NAMESPACES "/x");
     cor_api_service_unref(service);
-    cor_object_unref(object);
     hfx_close(&h);
 }
