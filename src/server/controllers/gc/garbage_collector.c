@@ -211,6 +211,7 @@ int cor_gc_follow(struct cor_gc *gc, const struct cor_port_resource *resource,
         .api_version = cor_buf_str(&api_version),
         .kind = resource->kind,
         .resource = number,
+        .is_remote = resource->is_remote,
     };
     if (cor_str_gather((struct cor_str *const[]){&f->gvr.group, &f->gvr.version, &f->gvr.resource,
                                                  &f->origin.api_version, &f->origin.kind},

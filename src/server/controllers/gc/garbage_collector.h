@@ -79,7 +79,8 @@ void cor_gc_unfollow(struct cor_gc *gc, struct cor_gc_followed *followed);
 void cor_gc_list_begun(struct cor_gc_followed *followed);
 void cor_gc_list_done(struct cor_gc_followed *followed);
 
-/* An object of a list, or one that was created or changed. 0, -COR_ENOMEM: show it again. */
+/* An object of a list, or one that was created or changed. 0, or as cor_gc_graph_observe(): show it
+ * again. */
 int cor_gc_show(struct cor_gc_followed *followed, const struct cor_object *object);
 /* The object was deleted; its last state. */
 void cor_gc_gone(struct cor_gc_followed *followed, const struct cor_object *object);

@@ -7,7 +7,8 @@
  *                 └────────────┘ when the server serves others, and every 30 s: new resources are followed, those that are gone are not
  *
  * An enumeration that fails, or that has no resources, changes nothing; a version that could not be
- * enumerated keeps the feeds of its resources.
+ * enumerated keeps the feeds of its resources. Resources of aggregated servers come after ours, and are
+ * REMOTE_MAX at most: what another server has never keeps ours from being followed.
  * The feeds deliver objects by reference. The collector keeps no object: see gc_graph.h.
  * Thread: the host's loop. */
 /* clang-format on */
@@ -32,6 +33,7 @@
 #define ABOUT_MAX    (16u * 1024)
 #define FEEDS_MAX    (1u << 16)
 #define KEY_MAX      1024
+#define REMOTE_MAX   256 /* resources of aggregated servers */
 
 struct gc_feed {
     struct cor_feed_handler handler;
@@ -140,7 +142,7 @@ static int feed_new(struct gc_controller *c, const struct cor_port_resource *res
         .show = feed_show, .gone = feed_gone, .begin = feed_begin, .listed = feed_listed};
     struct gc_feed *f = cor_calloc(1, sizeof(*f));
     struct cor_control_feed_opts opts = {
-        .what = {.of = {.at = {.gvr = resource->gvr}}},
+        .what = {.of = {.at = {.gvr = resource->gvr}, .metadata_only = resource->is_remote}},
         .port = c->env.port,
         .clock = c->env.clock,
         .rand = c->env.rand,
@@ -215,8 +217,13 @@ static int sync_feeds(struct gc_controller *c, struct cor_api_resources *resourc
         f->is_kept = cor_api_resources_has_failed(resources, &f->gvr);
     }
     for (size_t i = 0; i < resources->n && r == 0; i++)
-        if (is_collectable(&resources->list[i]))
+        if (is_collectable(&resources->list[i]) && !resources->list[i].is_remote)
             r = keep_feed(c, &resources->list[i]);
+    for (size_t i = 0, n = 0; i < resources->n && r == 0 && n < REMOTE_MAX; i++)
+        if (is_collectable(&resources->list[i]) && resources->list[i].is_remote) {
+            r = keep_feed(c, &resources->list[i]);
+            n++;
+        }
     COR_DLIST_FOREACH_SAFE(it, &c->feeds) {
         struct gc_feed *f = COR_CONTAINER_OF(it, struct gc_feed, link);
 

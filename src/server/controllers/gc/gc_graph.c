@@ -2,6 +2,8 @@
  *
  *   1. Most objects have no owner references, no node, and are not being deleted: the uid is noted,
  *      and the object needs nothing else.
+ *      Objects of aggregated servers are not noted: that would cost our memory for their word, and
+ *      its lack costs a warning at most.
  *   2. Everything that needs memory is prepared: the node, its edges, virtual nodes for owners that
  *      are not in the graph, the observed identity. A failure undoes these and returns -COR_ENOMEM.
  *   3. The change is applied, which cannot fail: edges are linked, owners and dependents that may
@@ -20,6 +22,8 @@
 #include "base/mem.h"
 #include "server/controllers/gc/gc_coordinates.h"
 #include "server/controllers/gc/gc_edges.h"
+
+#define NODE_TEXTS 512 /* bytes: an identity, and the places in the map */
 
 void cor_gc_graph_init(struct cor_gc_graph *g)
 {
@@ -60,6 +64,7 @@ static int node_new(struct cor_gc_graph *g, const struct cor_gc_identity *id,
 static void node_free(struct cor_gc_graph *g, struct cor_gc_node *node)
 {
     assert(cor_dlist_empty(&node->dependents));
+    g->remote_bytes -= node->remote_bytes;
     cor_map_remove(&g->nodes, node->id.uid);
     cor_dlist_remove(&node->due);
     cor_free(node->edges);
@@ -309,11 +314,28 @@ static struct cor_gc_identity identity_of(const struct cor_gc_origin *from,
                                     cor_object_name(object), cor_object_uid(object)};
 }
 
+/* What a node that an aggregated server shows counts for: with its texts, and with the owners that
+ * only its references name. */
+static size_t remote_bytes(const struct cor_gc_origin *from, const struct change *c)
+{
+    size_t nedges = c->has_edges ? c->edges.n : c->node->nedges;
+    size_t refs_len = c->has_edges ? c->edges.json_len : c->node->refs_len;
+
+    if (!from->is_remote)
+        return 0;
+    return sizeof(struct cor_gc_node) + NODE_TEXTS + refs_len +
+           nedges * (sizeof(struct cor_gc_edge) + sizeof(struct cor_gc_node) + NODE_TEXTS);
+}
+
 /* The node's object was observed: its coordinates are known now. */
 static void node_set_observed(struct cor_gc_graph *g, struct change *c,
                               const struct cor_gc_origin *from)
 {
     struct cor_gc_node *node = c->node;
+
+    g->remote_bytes -= node->remote_bytes;
+    node->remote_bytes = remote_bytes(from, c);
+    g->remote_bytes += node->remote_bytes;
 
     if (c->id_strings) {
         struct cor_str uid = node->id.uid;
@@ -345,9 +367,10 @@ int cor_gc_graph_observe(struct cor_gc_graph *g, const struct cor_gc_origin *fro
     /* Without memory the uid is missing, which costs a warning event at most. */
     place.resource = from->resource;
     place.ns = cor_gc_namespace_hash(cor_object_namespace(object));
-    (void)cor_gc_uids_put(&g->uids, cor_gc_uid(uid), place, from->list & 1);
+    if (!from->is_remote)
+        (void)cor_gc_uids_put(&g->uids, cor_gc_uid(uid), place, from->list & 1);
 
-    if (cor_str_eqz(owners, "[]"))
+    if (cor_str_eqz(owners, "[]") || (from->is_remote && owners.n > COR_GC_REMOTE_REFS_MAX))
         owners = COR_STR("");
     c.node = cor_gc_graph_find(g, uid);
     if (!c.node && owners.n == 0 &&
@@ -356,6 +379,9 @@ int cor_gc_graph_observe(struct cor_gc_graph *g, const struct cor_gc_origin *fro
 
     c.id = identity_of(from, object);
     r = change_prepare(g, &c, owners);
+    if (r == 0 && from->is_remote &&
+        g->remote_bytes - c.node->remote_bytes + remote_bytes(from, &c) > COR_GC_REMOTE_BYTES_MAX)
+        r = -COR_ETOOBIG;
     if (r < 0) {
         change_abandon(g, &c);
         return r;

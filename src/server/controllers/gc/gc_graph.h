@@ -23,6 +23,8 @@
  * Cost: each call visits the references of one object, or the dependents of one owner. All other
  * work is a look-up in a hash map. Only cor_gc_graph_relisted() visits all nodes.
  * Maximum: as many nodes as objects and references exist; the absent-owner cache has 500 entries.
+ * What an aggregated server shows costs it nothing, so its nodes have no more than
+ * COR_GC_REMOTE_BYTES_MAX; an object of it with references over COR_GC_REMOTE_REFS_MAX has no owners.
  * Owner: whoever embeds it.  Thread: one at a time. */
 /* clang-format on */
 #ifndef COR_SERVER_CONTROLLERS_GC_GC_GRAPH_H
@@ -33,6 +35,7 @@
 #include <stdint.h>
 
 #include "base/dlist.h"
+#include "base/limits.h"
 #include "base/lru.h"
 #include "base/map.h"
 #include "meta/object/object.h"
@@ -73,6 +76,7 @@ struct cor_gc_node {
     bool had_foreground, had_orphan;
     bool wants_delete, wants_orphan; /* which attempts it is due for */
     uint32_t list;                   /* the last list of its resource before it was seen */
+    size_t remote_bytes;             /* what it counts for in the graph's `remote_bytes` */
     char uid[];                      /* the key of the graph's map */
 };
 
@@ -80,7 +84,8 @@ struct cor_gc_graph {
     struct cor_map nodes; /* by uid */
     struct cor_dlist due; /* nodes */
     struct cor_lru absent;
-    struct cor_gc_uids uids;
+    struct cor_gc_uids uids; /* not of aggregated servers */
+    size_t remote_bytes;     /* of nodes that such servers have shown, with their references */
     /* The dependent names an owner that exists in another namespace. `named` is the owner as the
      * reference names it, in the dependent's namespace. May be NULL. */
     void (*on_wrong_namespace)(void *arg, const struct cor_gc_identity *dependent,
@@ -97,10 +102,11 @@ struct cor_gc_origin {
     struct cor_str api_version, kind; /* of the resource's feed */
     uint32_t resource;                /* its number, below COR_GC_RESOURCES_MAX */
     uint32_t list;                    /* of the resource: 1 for the first, then 2 … */
+    bool is_remote;                   /* an aggregated server's */
 };
 
-/* A feed shows an object: new, changed, or from a list. 0, or -COR_ENOMEM: the graph is as before;
- * the feed must show the object again. */
+/* A feed shows an object: new, changed, or from a list. 0, or -COR_ENOMEM, -COR_ETOOBIG (beyond
+ * COR_GC_REMOTE_BYTES_MAX): the graph is as before; the feed must show the object again. */
 int cor_gc_graph_observe(struct cor_gc_graph *g, const struct cor_gc_origin *from,
                          const struct cor_object *object);
 

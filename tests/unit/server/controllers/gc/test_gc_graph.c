@@ -323,3 +323,71 @@ TEST(gc_uids, reads_the_text_of_a_uid_or_hashes_it)
     assert_int_equal(cor_gc_namespace_hash(COR_STR("")), 0);
     assert_true(cor_gc_namespace_hash(COR_STR("default")) != 0);
 }
+
+/* What an aggregated server shows costs it nothing, so it is bounded here: a server that shows ever
+ * more objects with owners is told that there is no room, and others are collected all the same. */
+TEST(gc_graph, what_aggregated_servers_show_is_bounded)
+{
+    static const struct cor_gc_origin remote = {COR_STR_INIT("a.io/v1"), COR_STR_INIT("Thing"), 2,
+                                                1, true};
+    struct cor_gc_graph g;
+    struct cor_object *o;
+    char uid[32], refs[512];
+    size_t n = 0;
+    int r = 0;
+
+    cor_gc_graph_init(&g);
+    while (r == 0) {
+        snprintf(uid, sizeof(uid), "r%zu", n);
+        snprintf(refs, sizeof(refs),
+                 ",\"ownerReferences\":[{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"name\":"
+                 "\"o\",\"uid\":\"o%zu\"}]",
+                 n);
+        o = object("ns", "r", uid, refs);
+        r = cor_gc_graph_observe(&g, &remote, o);
+        cor_object_unref(o);
+        n += r == 0;
+    }
+    assert_int_equal(r, -COR_ETOOBIG);
+    assert_uint_in_range(n, 10000, 100000);
+    assert_true(g.remote_bytes <= COR_GC_REMOTE_BYTES_MAX);
+    assert_int_equal(cor_map_len(&g.nodes), 2 * n);
+    assert_int_equal(g.uids.n, 0);
+    /* One of ours, and again one of theirs when another has gone. */
+    assert_int_equal(show(&g, "ns", "d", "dep", REF("o", "owner")), 0);
+    o = object("ns", "r", "r0", "");
+    cor_gc_graph_forget(&g, &remote, o);
+    cor_object_unref(o);
+    o = object("ns", "r", uid, refs);
+    assert_int_equal(cor_gc_graph_observe(&g, &remote, o), 0);
+    /* The same again costs nothing more. */
+    n = g.remote_bytes;
+    assert_int_equal(cor_gc_graph_observe(&g, &remote, o), 0);
+    assert_int_equal(g.remote_bytes, n);
+    cor_object_unref(o);
+    cor_gc_graph_deinit(&g);
+}
+
+TEST(gc_graph, references_of_an_aggregated_object_beyond_their_maximum_are_none)
+{
+    static const struct cor_gc_origin remote = {COR_STR_INIT("a.io/v1"), COR_STR_INIT("Thing"), 2,
+                                                1, true};
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf json;
+    struct cor_object *stored, *o;
+    struct cor_gc_graph g;
+
+    cor_buf_init(&json, 1 << 20);
+    cor_buf_addz(&json, "{\"metadata\":{\"name\":\"a\",\"uid\":\"u\",\"ownerReferences\":[");
+    for (size_t i = 0; i <= COR_GC_REMOTE_REFS_MAX / 3; i++)
+        cor_buf_addz(&json, i ? ",{}" : "{}");
+    cor_buf_addz(&json, "]}}");
+    assert_int_equal(cor_object_parse(cor_buf_str(&json), NULL, NULL, NULL, &stored, NULL), 0);
+    assert_int_equal(cor_object_at(stored, 7, &o), 0);
+    cor_gc_graph_init(&g);
+    assert_int_equal(cor_gc_graph_observe(&g, &remote, o), 0);
+    assert_int_equal(cor_map_len(&g.nodes), 0);
+    assert_int_equal(g.remote_bytes, 0);
+    cor_gc_graph_deinit(&g);
+    cor_object_unref(o);
+    cor_object_unref(stored);
+}
