@@ -233,6 +233,44 @@ def watches_are_streamed(server):
 
 
 @test
+def its_objects_go_with_their_namespace(server):
+    """Contract controllers 1.3.2, 1.3.3."""
+    for name in ("a", "b"):
+        server.create(flunders(server), flunder(name))
+    server.request("DELETE", f"/api/v1/namespaces/{server.ns}").expect(200)
+    await_it(lambda: server.get(f"/api/v1/namespaces/{server.ns}").status == 404, "the end of the namespace", PATIENCE_S)
+    left = server.get(f"/apis/{WARDLE}/v1beta1/flunders").expect(200).json()["items"]
+    assert [item["metadata"]["name"] for item in left if item["metadata"]["namespace"] == server.ns] == [], left
+
+
+def owned(o, owner):
+    """An object with an owner."""
+    reference = {"apiVersion": owner["apiVersion"], "kind": owner["kind"], "name": owner["metadata"]["name"], "uid": owner["metadata"]["uid"]}
+    return {**o, "metadata": {**o["metadata"], "ownerReferences": [reference]}}
+
+
+def config_map(name):
+    return {"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"name": name}}
+
+
+@test
+def the_garbage_collector_works_on_both_sides(server):
+    """Contract controllers 2.2.1, 2.6."""
+    ours, kept = (server.create(server.maps, config_map(name)) for name in ("ours", "kept"))
+    theirs = server.create(flunders(server), flunder("theirs"))
+    server.create(flunders(server), owned(flunder("of-ours"), ours))
+    server.create(flunders(server), owned(flunder("of-kept"), kept))
+    server.create(server.maps, owned(config_map("of-theirs"), theirs))
+    server.request("DELETE", f"{server.maps}/kept?propagationPolicy=Orphan").expect(200)
+    await_it(lambda: server.get(f"{server.maps}/kept").status == 404, "the end of an owner whose dependents stay", PATIENCE_S)
+    assert "ownerReferences" not in server.get(f"{flunders(server)}/of-kept").expect(200).json()["metadata"]
+    server.request("DELETE", f"{server.maps}/ours").expect(200)
+    await_it(lambda: server.get(f"{flunders(server)}/of-ours").status == 404, "the end of a dependent there", PATIENCE_S)
+    server.request("DELETE", f"{flunders(server)}/theirs").expect(200)
+    await_it(lambda: server.get(f"{server.maps}/of-theirs").status == 404, "the end of a dependent here", PATIENCE_S)
+
+
+@test
 def a_restart_costs_its_own_requests_only(server):
     server.create(flunders(server), flunder("kept"))
     watch = server.watch(f"{flunders(server)}?watch=1")
