@@ -25,10 +25,9 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/rand.h"
-#include "base/ref.h"
 #include "base/sized.h"
-#include "client/cancel.h"
 #include "client/client_int.h"
+#include "client/client_work.h"
 #include "coracle/equality.h"
 #include "coracle/status_is.h"
 #include "kit/dynamic/dynamic_client.h"
@@ -40,12 +39,10 @@
 
 #define NEVER            UINT64_MAX
 #define API_VERSION_MAX  512
-#define CANCELED         "the request was canceled"
 #define REFUSED_MUTATION "MutateFn cannot mutate object name and/or object namespace"
 
 struct apply {
-    struct cor_ref ref; /* the loop's, and that of cancel_mail */
-    struct cor_client *client;
+    struct cor_client_work work;
     struct cor_apply opts; /* its texts are in the following, which are in `text` */
     struct cor_resource_path at;
     struct cor_str kind;
@@ -53,10 +50,8 @@ struct apply {
     char *text;
     cor_applied_fn on_applied;
     void *arg;
-    struct cor_mail mail, cancel_mail;
-    struct cor_cancel_hook on_handle;
+    struct cor_mail mail;
     /* The loop's. */
-    struct cor_dlist link; /* in client->applies */
     struct cor_dynamic_request *req;
     struct cor_timer timer;
     struct cor_backoff backoff;
@@ -66,13 +61,12 @@ struct apply {
     enum cor_apply_result result;        /* what was written */
     int code;                            /* of the answer to a server-side apply */
     bool writes_status;                  /* the request under way is to /status */
-    bool is_over;
 };
 
-static void apply_unref(struct apply *a)
+static void apply_on_gone(struct cor_client_work *work)
 {
-    if (!cor_ref_put(&a->ref))
-        return;
+    struct apply *a = COR_CONTAINER_OF(work, struct apply, work);
+
     cor_object_unref(a->opts.object);
     cor_free(a->text);
     cor_free(a);
@@ -86,19 +80,17 @@ static void apply_forget_attempt(struct apply *a)
 
 static void apply_finish(struct apply *a, struct cor_object *object, const struct cor_status *error)
 {
-    assert(cor_loop_is_current(a->client->runtime->loop) && !a->is_over);
-    a->is_over = true;
-    cor_dlist_remove(&a->link);
     cor_timer_cancel(&a->timer);
-    cor_cancel_hook_remove(&a->on_handle);
-    cor_client_leave(a->client);
+    cor_client_work_end(&a->work);
+    cor_client_leave(a->work.client);
     a->on_applied(a->arg, a->result, object, error);
     apply_forget_attempt(a);
-    apply_unref(a);
+    cor_client_work_release(&a->work);
 }
 
-static void apply_cancel(struct apply *a, const char *text)
+static void apply_give_up(struct cor_client_work *work, const char *text)
 {
+    struct apply *a = COR_CONTAINER_OF(work, struct apply, work);
     COR_CLEANUP(cor_status_deinit) struct cor_status why = {0};
 
     cor_client_give_up(&why, -COR_ECANCELED, text, a->req ? cor_dynamic_failure(a->req) : "");
@@ -113,8 +105,8 @@ static int apply_send(struct apply *a, const struct cor_api_operation *op,
                       const struct cor_dynamic_cbs *cbs, struct cor_status *reterr)
 {
     uint64_t left = 0;
-    int r = cor_rest_client_left_ms(a->client->rest, a->end_ms, &left);
-    const struct cor_dynamic_call call = {.client = a->client->rest,
+    int r = cor_rest_client_left_ms(a->work.client->rest, a->end_ms, &left);
+    const struct cor_dynamic_call call = {.client = a->work.client->rest,
                                           .timeout_ms = left,
                                           .deadline_ms = left,
                                           .cbs = cbs,
@@ -138,7 +130,7 @@ static bool is_race(const struct apply *a, const struct cor_status *error)
 
 static void apply_fail(struct apply *a, const struct cor_status *error)
 {
-    uint64_t delay_ms, now_ms = cor_loop_now_ms(a->client->runtime->loop);
+    uint64_t delay_ms, now_ms = cor_loop_now_ms(a->work.client->runtime->loop);
 
     if (a->opts.retry != COR_RETRY_NEVER && a->wanted && is_race(a, error) &&
         cor_backoff_retry(&a->backoff, now_ms, &a->rand, &delay_ms))
@@ -360,44 +352,22 @@ static void on_retry_timer(struct cor_timer *timer)
     apply_begin(a);
 }
 
-static void on_cancel_mail(struct cor_mail *mail)
-{
-    struct apply *a = COR_CONTAINER_OF(mail, struct apply, cancel_mail);
-
-    if (!a->is_over)
-        apply_cancel(a, CANCELED);
-    apply_unref(a);
-}
-
-/* With the handle's lock held. */
-static void on_cancel_handle(struct cor_cancel_hook *hook)
-{
-    struct apply *a = COR_CONTAINER_OF(hook, struct apply, on_handle);
-
-    cor_ref_get(&a->ref);
-    cor_loop_post_always(a->client->runtime->loop, &a->cancel_mail);
-}
-
 static void apply_start(struct cor_mail *mail)
 {
     struct apply *a = COR_CONTAINER_OF(mail, struct apply, mail);
     COR_CLEANUP(cor_status_deinit) struct cor_status why = {0};
-    struct cor_loop *loop = a->client->runtime->loop;
-    bool is_canceled = !cor_cancel_hook_add(&a->on_handle, a->opts.cancel);
+    COR_CLEANUP(cor_cancel_unrefp) struct cor_cancel *cancel = COR_STEAL(a->opts.cancel);
+    struct cor_loop *loop = a->work.client->runtime->loop;
     int r;
 
-    a->opts.cancel = cor_cancel_unref(a->opts.cancel); /* the hook has a reference of its own */
-    cor_dlist_push(&a->client->applies, &a->link);
     cor_rand_init(&a->rand);
     cor_backoff_init(&a->backoff,
                      a->opts.retry == COR_RETRY_PATIENTLY ? &COR_RETRY_BACKOFF : &COR_RETRY_DEFAULT,
                      cor_loop_now_ms(loop));
     cor_timer_init(&a->timer, loop, on_retry_timer);
-    a->end_ms = cor_rest_client_end_ms(a->client->rest, a->opts.timeout_ms);
-    if (is_canceled) {
-        apply_cancel(a, CANCELED);
+    a->end_ms = cor_rest_client_end_ms(a->work.client->rest, a->opts.timeout_ms);
+    if (!cor_client_work_begin(&a->work, cancel))
         return;
-    }
     r = cor_timer_set(&a->timer, NEVER);
     if (r < 0) {
         cor_status_set(&why, r, "%s", cor_err_text(r));
@@ -405,13 +375,6 @@ static void apply_start(struct cor_mail *mail)
         return;
     }
     apply_begin(a);
-}
-
-void cor_client_cancel_applies(struct cor_client *client)
-{
-    while (!cor_dlist_empty(&client->applies))
-        apply_cancel(COR_CONTAINER_OF(client->applies.next, struct apply, link),
-                     COR_CLIENT_STOPPED);
 }
 
 static int apply_copy_texts(struct apply *a)
@@ -484,14 +447,12 @@ int cor_client_apply_send(struct cor_client *client, const struct cor_apply *app
     /* The handle must be there when the mail arrives. */
     if (own.cancel)
         cor_cancel_ref(own.cancel);
-    cor_ref_init(&a->ref);
-    a->client = client;
+    a->work.client = client;
+    a->work.give_up = apply_give_up;
+    a->work.on_gone = apply_on_gone;
     a->on_applied = on_applied;
     a->arg = arg;
     a->mail.on_mail = apply_start;
-    a->cancel_mail.on_mail = on_cancel_mail;
-    a->on_handle.on_cancel = on_cancel_handle;
-    cor_dlist_init(&a->link);
     cor_loop_post_always(client->runtime->loop, &a->mail);
     return 0;
 }

@@ -3,8 +3,11 @@
 #ifndef COR_CLIENT_CANCEL_H
 #define COR_CLIENT_CANCEL_H
 
+#include "base/cleanup.h"
 #include "base/dlist.h"
 #include "coracle/cancel.h"
+
+COR_DEFINE_CLEANUP(struct cor_cancel, cor_cancel_unref)
 
 struct cor_cancel_hook {
     struct cor_cancel *cancel; /* a reference; NULL: the call has no handle */

@@ -20,6 +20,7 @@
 #include "base/mem.h"
 #include "base/sized.h"
 #include "client/client_int.h"
+#include "client/client_work.h"
 #include "http/http_proxy.h"
 #include "kit/config/server_url.h"
 #include "kit/discovery/discovery.h"
@@ -128,11 +129,7 @@ int cor_client_new(struct cor_runtime *runtime, const struct cor_client_opts *op
     client->end_ms = o.end_ms > 0 ? o.end_ms : COR_CLIENT_END_MS;
     client->stop.on_mail = on_stop_mail;
     cor_dlist_init(&client->hooks);
-    cor_dlist_init(&client->calls);
-    cor_dlist_init(&client->changes);
-    cor_dlist_init(&client->applies);
-    cor_dlist_init(&client->raws);
-    cor_dlist_init(&client->pauses);
+    cor_dlist_init(&client->under_way);
     atomic_init(&client->ncalls, 0);
     atomic_init(&client->is_stopped, false);
     atomic_init(&client->stop_is_posted, false);
@@ -191,11 +188,7 @@ void cor_client_leave(struct cor_client *client)
  * by a mail of their own; they are cancelled when this is called again. */
 static bool client_cancel_all(struct cor_client *client)
 {
-    cor_client_cancel_calls(client);
-    cor_client_cancel_changes(client);
-    cor_client_cancel_applies(client);
-    cor_client_cancel_raws(client);
-    cor_client_cancel_pauses(client);
+    cor_client_work_stop(client);
     client->discovery = cor_discovery_free(client->discovery);
     return atomic_load(&client->ncalls) == 0;
 }

@@ -2,7 +2,7 @@
 /* A request of the public client on its way: it is copied on the caller's thread, mailed to the
  * loop, run there by the dynamic client (or pager, or resuming watch), and ended there.
  *
- *   cor_client_send(): one allocation ── mail ──► on_start() ──► under way, in client->calls
+ *   cor_client_send(): one allocation ── mail ──► on_start() ──► under way (client_work.h)
  *        on_done() … (an answer)         ──┐
  *        on_deadline() (its own timer)   ──┼──► call_finish(): on_done, once and last
  *        cor_client_call_cancel() (mail) ──┤      also by the request's cancel handle
@@ -19,8 +19,8 @@
 #include "base/mem.h"
 #include "base/ref.h"
 #include "base/sized.h"
-#include "client/cancel.h"
 #include "client/client_int.h"
+#include "client/client_work.h"
 #include "client/request_object.h"
 #include "kit/dynamic/dynamic_client.h"
 #include "kit/dynamic/pager.h"
@@ -29,21 +29,18 @@
 
 struct cor_client_call {
     struct cor_ref ref; /* the loop's, the caller's, and that of cancel_mail */
-    struct cor_client *client;
+    struct cor_client_work work;
     struct cor_runtime *runtime; /* outlives the client */
     struct cor_request req;      /* its strings are in `text`, its object is a reference */
     const struct cor_request_cbs *cbs;
     void *arg;
     struct cor_mail mail, cancel_mail;
     atomic_bool cancel_asked;
-    struct cor_cancel_hook on_handle; /* of the request's cancel handle */
     /* The loop's. */
-    struct cor_dlist link;
     struct cor_dynamic_request *dynamic; /* while under way, one of these three is set */
     struct cor_pager *pager;
     struct cor_resuming_watch *resuming;
     struct cor_timer deadline;
-    bool is_started, is_done;
     char text[];
 };
 
@@ -110,21 +107,21 @@ struct cor_client_call *cor_client_call_unref(struct cor_client_call *call)
     return cor_free(call);
 }
 
+static void call_on_gone(struct cor_client_work *work)
+{
+    cor_client_call_unref(COR_CONTAINER_OF(work, struct cor_client_call, work));
+}
+
 static void call_finish(struct cor_client_call *call, const struct cor_response *response)
 {
-    struct cor_client *client = call->client;
-
-    assert(cor_loop_is_current(call->runtime->loop) && !call->is_done);
-    call->is_done = true;
     call->dynamic = NULL;
     call->pager = NULL;
     call->resuming = NULL;
-    cor_dlist_remove(&call->link);
     cor_timer_cancel(&call->deadline);
-    cor_cancel_hook_remove(&call->on_handle);
-    cor_client_leave(client);
+    cor_client_work_end(&call->work);
+    cor_client_leave(call->work.client);
     call->cbs->on_done(call->arg, response);
-    cor_client_call_unref(call);
+    cor_client_work_release(&call->work);
 }
 
 static void call_fail(struct cor_client_call *call, const struct cor_status *error)
@@ -162,6 +159,11 @@ static void call_break_off(struct cor_client_call *call, int r, const char *text
         cor_resuming_watch_cancel(call->resuming);
     call_fail(call, &why);
     cor_status_deinit(&why);
+}
+
+static void call_give_up(struct cor_client_work *work, const char *text)
+{
+    call_break_off(COR_CONTAINER_OF(work, struct cor_client_call, work), -COR_ECANCELED, text);
 }
 
 static void on_deadline(struct cor_timer *timer)
@@ -270,7 +272,7 @@ static int call_begin_pages(struct cor_client_call *call, const struct cor_api_o
 {
     static const struct cor_pager_each_cbs each = {on_page_item, on_pages_done};
     const struct cor_pager_opts opts = {
-        .client = call->client->rest, .op = *op, .timeout_ms = call->req.timeout_ms};
+        .client = call->work.client->rest, .op = *op, .timeout_ms = call->req.timeout_ms};
 
     return call->req.paging == COR_PAGING_EACH
                ? cor_pager_each(&opts, COR_PAGER_PREFETCH, &each, call, &call->pager, reterr)
@@ -280,7 +282,7 @@ static int call_begin_pages(struct cor_client_call *call, const struct cor_api_o
 static int call_begin_resuming(struct cor_client_call *call, const struct cor_api_operation *op,
                                struct cor_status *reterr)
 {
-    const struct cor_resuming_watch_opts opts = {.client = call->client->rest,
+    const struct cor_resuming_watch_opts opts = {.client = call->work.client->rest,
                                                  .op = *op,
                                                  .tells_bookmarks = call->req.allow_bookmarks,
                                                  .on_event = on_event,
@@ -305,7 +307,7 @@ static int call_begin(struct cor_client_call *call, struct cor_status *reterr)
     static const struct cor_dynamic_cbs cbs = {
         .on_item = on_item, .on_event = on_event, .on_done = on_done};
     const struct cor_request *req = &call->req;
-    const struct cor_dynamic_call to = {.client = call->client->rest,
+    const struct cor_dynamic_call to = {.client = call->work.client->rest,
                                         .timeout_ms = req->timeout_ms,
                                         .deadline_ms =
                                             req->verb == COR_VERB_WATCH ? 0 : req->timeout_ms,
@@ -328,15 +330,16 @@ static int call_begin(struct cor_client_call *call, struct cor_status *reterr)
 static void on_start(struct cor_mail *mail)
 {
     struct cor_client_call *call = COR_CONTAINER_OF(mail, struct cor_client_call, mail);
+    COR_CLEANUP(cor_cancel_unrefp) struct cor_cancel *cancel = COR_STEAL(call->req.cancel);
     uint64_t deadline_ms = call->req.timeout_ms;
     struct cor_status why;
     int r = 0;
 
-    call->is_started = true;
     cor_timer_init(&call->deadline, call->runtime->loop, on_deadline);
-    cor_dlist_push(&call->client->calls, &call->link);
+    if (!cor_client_work_begin(&call->work, cancel))
+        return;
     if (atomic_load(&call->cancel_asked)) {
-        call_break_off(call, -COR_ECANCELED, "the request was canceled");
+        call_give_up(&call->work, COR_CLIENT_CANCELED);
         return;
     }
     cor_status_init(&why);
@@ -351,14 +354,12 @@ static void on_start(struct cor_mail *mail)
     cor_status_deinit(&why);
 }
 
-/* A cancel handle may be triggered before the call's own mail was posted; on_start() then sees that
- * a cancellation was asked for. */
 static void on_cancel(struct cor_mail *mail)
 {
     struct cor_client_call *call = COR_CONTAINER_OF(mail, struct cor_client_call, cancel_mail);
 
-    if (call->is_started && !call->is_done)
-        call_break_off(call, -COR_ECANCELED, "the request was canceled");
+    if (!call->work.is_over)
+        call_give_up(&call->work, COR_CLIENT_CANCELED);
     cor_client_call_unref(call);
 }
 
@@ -368,19 +369,6 @@ void cor_client_call_cancel(struct cor_client_call *call)
         return;
     cor_ref_get(&call->ref);
     cor_loop_post_always(call->runtime->loop, &call->cancel_mail);
-}
-
-/* With the lock of the request's cancel handle held. */
-static void on_cancel_handle(struct cor_cancel_hook *hook)
-{
-    cor_client_call_cancel(COR_CONTAINER_OF(hook, struct cor_client_call, on_handle));
-}
-
-void cor_client_cancel_calls(struct cor_client *client)
-{
-    while (!cor_dlist_empty(&client->calls))
-        call_break_off(COR_CONTAINER_OF(client->calls.next, struct cor_client_call, link),
-                       -COR_ECANCELED, COR_CLIENT_STOPPED);
 }
 
 int cor_client_send(struct cor_client *client, const struct cor_request *req,
@@ -406,7 +394,9 @@ int cor_client_send(struct cor_client *client, const struct cor_request *req,
         return -COR_ENOMEM;
     }
     cor_ref_init(&call->ref);
-    call->client = client;
+    call->work.client = client;
+    call->work.give_up = call_give_up;
+    call->work.on_gone = call_on_gone;
     call->runtime = client->runtime;
     copy_request(call, &own);
     call->cbs = cbs;
@@ -414,19 +404,14 @@ int cor_client_send(struct cor_client *client, const struct cor_request *req,
     call->mail.on_mail = on_start;
     call->cancel_mail.on_mail = on_cancel;
     atomic_init(&call->cancel_asked, false);
-    cor_dlist_init(&call->link);
-    /* The handle is not used after this: the call has what it needs of it. */
+    /* The call has what it needs of the object. The handle must be there when the mail arrives. */
     call->req.of = NULL;
-    call->req.cancel = NULL;
-    call->on_handle.on_cancel = on_cancel_handle;
+    if (call->req.cancel)
+        cor_cancel_ref(call->req.cancel);
     if (ret_call) {
         cor_ref_get(&call->ref);
         *ret_call = call;
     }
-    /* Registered before the call can end. A handle that was triggered before the call begins it
-     * with a cancellation. */
-    if (!cor_cancel_hook_add(&call->on_handle, own.cancel))
-        atomic_store(&call->cancel_asked, true);
     cor_loop_post_always(call->runtime->loop, &call->mail);
     return 0;
 }

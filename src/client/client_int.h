@@ -19,7 +19,7 @@ struct cor_client {
     void (*on_warning)(void *arg, struct cor_str text); /* the program's; may be NULL */
     void *warning_arg;
     struct cor_discovery *discovery; /* NULL until it is first used; the loop's */
-    struct cor_dlist calls, changes, applies, raws, pauses; /* under way; the loop's */
+    struct cor_dlist under_way;      /* calls and the like (client_work.h); the loop's */
     atomic_size_t ncalls;   /* of these, of searches, and of calls that have not reached the loop */
     atomic_bool is_stopped; /* no call is taken any more */
     atomic_size_t nusers;   /* informers, elections and events; 0 when the client is freed */
@@ -85,17 +85,11 @@ uint64_t cor_client_wait_ms(const struct cor_client *client, uint64_t timeout_ms
 int cor_client_pause(struct cor_client *client, uint64_t ms, struct cor_cancel *cancel,
                      struct cor_status *reterr);
 
-#define COR_CLIENT_STOPPED "the client was stopped"
+#define COR_CLIENT_STOPPED  "the client was stopped"
+#define COR_CLIENT_CANCELED "the request was canceled"
 
 /* Fills the status of work that is given up: `text`, and the failure that it was to be tried again
  * after ("": none). Returns `r`. */
 int cor_client_give_up(struct cor_status *st, int r, const char *text, const char *failure);
-
-/* On the loop: each of them ends with -COR_ECANCELED. */
-void cor_client_cancel_calls(struct cor_client *client);
-void cor_client_cancel_changes(struct cor_client *client);
-void cor_client_cancel_applies(struct cor_client *client);
-void cor_client_cancel_raws(struct cor_client *client);
-void cor_client_cancel_pauses(struct cor_client *client);
 
 #endif

@@ -1,11 +1,11 @@
 /* clang-format off */
 /* cor_client_raw(): any path, sent by the REST client on the loop while the caller waits.
  *
- *   caller: cor_client_wait_for() ──► loop: raw_begin() ──► on_piece() … ──► on_done() ──► raw_finish()
- *           waits ◄─────────────────────────────────────────────────────────────────────────┘
+ *   caller: cor_waited_work_run() ──► loop: raw_begin() ──► on_piece() … ──► on_done() ──► cor_waited_work_finish()
+ *           waits ◄───────────────────────────────────────────────────────────────────────────────┘
  *
- * Every failure (of the request, of the program's function, the client was stopped, the cancel handle) ends in
- * raw_finish() with its status. The struct is on the caller's stack, which waits.
+ * Every failure (of the request, of the program's function, the client was stopped, the cancel handle) ends
+ * there too, with its status. The struct is on the caller's stack, which waits.
  * Thread: the loop, except for the functions that wait. */
 /* clang-format on */
 #include "coracle/raw_request.h"
@@ -13,37 +13,20 @@
 #include "base/err.h"
 #include "base/sized.h"
 #include "client/client_int.h"
-#include "client/waited_cancel.h"
+#include "client/client_work.h"
 
 #define METHOD_MAX 16
 
 struct raw_call {
-    struct cor_client *client;
-    struct cor_dlist link; /* in the client's raw calls, with `rest` */
+    struct cor_waited_work waited;
     struct cor_rest_request *rest;
     const struct cor_raw_request *req;
     cor_path_fn fn;
     void *arg;
     int code;
     struct cor_status *reterr;
-    struct cor_waited_cancel cancel;
-    struct cor_waiter done;
     int r;
 };
-
-static void raw_on_gone(struct cor_waited_cancel *cancel)
-{
-    struct raw_call *call = COR_CONTAINER_OF(cancel, struct raw_call, cancel);
-
-    cor_client_leave(call->client);
-    cor_waiter_set(&call->done);
-}
-
-static void raw_finish(struct raw_call *call)
-{
-    cor_dlist_remove(&call->link);
-    cor_waited_cancel_end(&call->cancel);
-}
 
 static int on_piece(void *arg, struct cor_str piece)
 {
@@ -69,21 +52,18 @@ static void on_done(void *arg, const struct cor_rest_result *result)
         if (call->reterr)
             cor_status_copy(call->reterr, result->error);
     }
-    raw_finish(call);
+    cor_waited_work_finish(&call->waited);
 }
 
-static void raw_give_up(struct raw_call *call, const char *text)
+static void raw_give_up(struct cor_client_work *work, const char *text)
 {
+    struct raw_call *call = COR_CONTAINER_OF(work, struct raw_call, waited.work);
+
     call->r = cor_client_give_up(call->reterr, -COR_ECANCELED, text,
                                  call->rest ? cor_rest_request_failure(call->rest) : "");
     if (call->rest)
         cor_rest_request_cancel(call->rest);
-    raw_finish(call);
-}
-
-static void raw_on_cancel(struct cor_waited_cancel *cancel)
-{
-    raw_give_up(COR_CONTAINER_OF(cancel, struct raw_call, cancel), "the request was canceled");
+    cor_waited_work_finish(&call->waited);
 }
 
 static void raw_begin(void *arg)
@@ -104,23 +84,14 @@ static void raw_begin(void *arg)
         .cbs = req->streams ? &streamed : &whole,
         .arg = call};
 
-    cor_dlist_push(&call->client->raws, &call->link);
-    if (!cor_waited_cancel_begin(&call->cancel, req->cancel)) {
-        raw_give_up(call, "the request was canceled");
+    if (!cor_client_work_begin(&call->waited.work, req->cancel))
         return;
-    }
-    call->r = cor_rest_request_open(call->client->rest, &opts, &call->rest);
+    call->r = cor_rest_request_open(call->waited.work.client->rest, &opts, &call->rest);
     if (call->r < 0) {
         cor_status_set(call->reterr, call->r, "the request could not be sent: %s",
                        cor_err_text(call->r));
-        raw_finish(call);
+        cor_waited_work_finish(&call->waited);
     }
-}
-
-void cor_client_cancel_raws(struct cor_client *client)
-{
-    while (!cor_dlist_empty(&client->raws))
-        raw_give_up(COR_CONTAINER_OF(client->raws.next, struct raw_call, link), COR_CLIENT_STOPPED);
 }
 
 /* The path goes into the request line as it is: white space or a control character would end it. */
@@ -168,14 +139,8 @@ int cor_client_raw(struct cor_client *client, const struct cor_raw_request *req,
                    void *arg, int *ret_code, struct cor_status *reterr)
 {
     struct cor_raw_request own;
-    struct raw_call call = {.client = client,
-                            .req = &own,
-                            .fn = fn,
-                            .arg = arg,
-                            .reterr = reterr,
-                            .cancel = {.on_cancel = raw_on_cancel,
-                                       .on_gone = raw_on_gone,
-                                       .loop = client->runtime->loop}};
+    struct raw_call call = {
+        .waited.work.give_up = raw_give_up, .req = &own, .fn = fn, .arg = arg, .reterr = reterr};
     int r = cor_sized_copy(&own, sizeof(own), req);
 
     if (r < 0)
@@ -185,7 +150,7 @@ int cor_client_raw(struct cor_client *client, const struct cor_raw_request *req,
         return r;
     own.timeout_ms = own.streams ? cor_client_wait_ms(client, own.timeout_ms)
                                  : cor_client_timeout_ms(client, own.timeout_ms);
-    r = cor_client_wait_for(client, raw_begin, &call, &call.done, reterr);
+    r = cor_waited_work_run(&call.waited, client, raw_begin, &call, reterr);
     if (r == 0)
         r = call.r;
     if (r >= 0 && ret_code)
