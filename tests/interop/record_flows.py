@@ -217,7 +217,7 @@ def main():
             finally:
                 process.kill()
                 process.wait()
-    text = ["/* What kube-controller-manager asks of kube-apiserver, v1.34. Written by tests/interop/record_flows.py. */",
+    text = ["/* The requests of kube-controller-manager v1.34. Written by tests/interop/record_flows.py. */",
             "/* clang-format off */", "#ifndef COR_TEST_RECORDED_FLOWS_H", "#define COR_TEST_RECORDED_FLOWS_H", ""]
     for name, (doc, always, ever) in recorded.items():
         text += [f"/* {doc} */", f"static const char always_{name}[] =", c_string(always) + ";"]

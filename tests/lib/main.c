@@ -284,7 +284,7 @@ static void open_what_stays(void)
 
 static int setup(void **state)
 {
-    /* The test before may have set functions of its own: without these, no allocation would fail. */
+    /* The previous test may have set functions of its own: then no allocation would fail. */
     cor_mem_set(&counting);
     memset(is_fd_known, 0, sizeof(is_fd_known));
     test_keep_fds();

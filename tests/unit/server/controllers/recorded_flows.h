@@ -1,4 +1,4 @@
-/* What kube-controller-manager asks of kube-apiserver, v1.34. Written by tests/interop/record_flows.py. */
+/* The requests of kube-controller-manager v1.34. Written by tests/interop/record_flows.py. */
 /* clang-format off */
 #ifndef COR_TEST_RECORDED_FLOWS_H
 #define COR_TEST_RECORDED_FLOWS_H
