@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "server/stored/kind_codec.h"
 #include "storage/engine/data_dir.h"
 
 #define MAIL_MAX         1024
@@ -183,6 +184,10 @@ int session_open_store(struct session *s, enum session_use use)
     if (status != EXIT_OK)
         return status;
     if (session_transformer(s, &s->key, &opts.transformer) < 0) {
+        (void)cor_status_no_memory(&s->status);
+        return session_report(s);
+    }
+    if (cor_kind_codec_new(&(struct cor_kind_codec_opts){0}, &opts.take_codec) < 0) {
         (void)cor_status_no_memory(&s->status);
         return session_report(s);
     }

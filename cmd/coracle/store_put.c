@@ -7,8 +7,8 @@
 #include "base/buf.h"
 #include "base/limits.h"
 #include "schema/walk/read.h"
+#include "server/stored/stored_form.h"
 #include "session.h"
-#include "storage/store/stored_form.h"
 #include "store_commands.h"
 
 struct put_opts {

@@ -9,6 +9,7 @@
 #include "base/limits.h"
 #include "meta/names/key.h"
 #include "schema/kinds/resource_row.h"
+#include "server/stored/stored_form.h"
 #include "session.h"
 #include "storage/encryption/encryption_config.h"
 #include "storage/engine/maintenance.h"
@@ -29,6 +30,7 @@ struct rewrite {
     struct cor_buf prefix; /* of all keys, with its slashes */
     struct store_key key;  /* the last one that was looked at, for its resource */
     const struct cor_transformer *transformer; /* of that resource; NULL: it is left alone */
+    enum cor_stored_form form;                 /* that is wanted, if there is a media type */
     uint64_t said_ms;
     bool is_clean; /* all values were seen, and could be read */
     int exit_status;
@@ -108,6 +110,13 @@ static const struct cor_transformer *transformer_of(void *arg, struct cor_str ke
     return rw->transformer;
 }
 
+static int convert(void *arg, struct cor_str value, struct cor_buf *out, struct cor_str *ret_value,
+                   struct cor_status *reterr_status)
+{
+    return cor_stored_form_convert(((struct rewrite *)arg)->form, value, out, ret_value,
+                                   reterr_status);
+}
+
 static void on_failure(void *arg, struct cor_str key, const struct cor_status *why)
 {
     struct rewrite *rw = arg;
@@ -173,6 +182,7 @@ static int rewrite_store(struct rewrite *rw)
     const char *prefix =
         s->opts->path_prefix ? s->opts->path_prefix : COR_STORE_PATH_PREFIX_DEFAULT;
     struct cor_rewriter_opts opts = {.transformer_of = transformer_of,
+                                     .convert = rw->opts->media_type ? convert : NULL,
                                      .on_failure = on_failure,
                                      .on_progress = on_progress,
                                      .on_done = rewrite_on_done,
@@ -186,8 +196,7 @@ static int rewrite_store(struct rewrite *rw)
         session_report(s);
         status = EXIT_USAGE;
     }
-    opts.changes_form = rw->opts->media_type != NULL;
-    if (status == EXIT_OK && cor_stored_form_parse(rw->opts->media_type, &opts.form, NULL) < 0)
+    if (status == EXIT_OK && cor_stored_form_parse(rw->opts->media_type, &rw->form, NULL) < 0)
         status = EXIT_USAGE;
     if (status == EXIT_OK)
         status = session_open_encryption(s);

@@ -22,6 +22,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/mem.h"
+#include "server/stored/kind_codec.h"
 #include "storage/encryption/dynamic_transformers.h"
 #include "storage/store/store.h"
 
@@ -56,13 +57,14 @@ static int ports_open_store(struct cor_ports *ports, struct cor_status *st)
                                   .loop = ports->home,
                                   .path_prefix = cor_api_settings(api)->path_prefix,
                                   .resource_prefix = RANGES_PREFIX,
-                                  .clock = cor_api_settings(api)->clock,
-                                  .form = cor_api_settings(api)->stored_form};
+                                  .clock = cor_api_settings(api)->clock};
     int r = 0;
 
     if (cor_api_settings(api)->transformers)
         r = cor_dynamic_transformers_peek(cor_api_settings(api)->transformers, &gr,
                                           &opts.transformer);
+    if (r == 0)
+        r = cor_kind_codec_new(&(struct cor_kind_codec_opts){0}, &opts.take_codec);
     return r < 0 ? cor_status_set_err(st, r) : cor_store_new(&opts, &ports->store, st);
 }
 

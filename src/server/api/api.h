@@ -17,7 +17,7 @@
 #include "server/request/sink.h"
 #include "storage/cacher/cachers.h"
 #include "storage/cacher/ready.h"
-#include "storage/store/stored_form.h"
+#include "server/stored/stored_form.h"
 
 #define COR_API_LOOPS_MAX 256
 

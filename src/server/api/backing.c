@@ -17,6 +17,7 @@
 #include "schema/kinds/custom_row.h"
 #include "server/api/api_cachers.h"
 #include "server/api/api_int.h"
+#include "server/stored/kind_codec.h"
 #include "storage/encryption/dynamic_transformers.h"
 #include "storage/store/store.h"
 
@@ -93,11 +94,15 @@ int cor_api_store_new(struct cor_api *api, const struct cor_resource_row *resour
         .api_version = resource->api_version,
         .kind = resource->kind,
         .clock = settings->clock,
+        .decode_errors = resource->life ? NULL : &api->decode_errors[cor_row_place(resource)],
+    };
+    const struct cor_kind_codec_opts codec = {
+        .api_version = resource->api_version,
+        .kind = resource->kind,
         .form = settings->stored_form,
-        .follows_schema = !resource->custom,
+        .old_rev = resource->custom ? 0 : cor_engine_old_rev(settings->engine),
         .is_custom = resource->custom,
         .schema = resource->custom ? resource->custom->schema : NULL,
-        .decode_errors = resource->life ? NULL : &api->decode_errors[cor_row_place(resource)],
     };
     int r;
 
@@ -106,6 +111,8 @@ int cor_api_store_new(struct cor_api *api, const struct cor_resource_row *resour
     r = cor_key_resource_prefix(&gr, resource->custom, ret_prefix);
     if (r == 0 && settings->transformers)
         r = cor_dynamic_transformers_peek(settings->transformers, &gr, &opts.transformer);
+    if (r == 0)
+        r = cor_kind_codec_new(&codec, &opts.take_codec);
     if (r < 0)
         return cor_status_set_err(reterr_status, r);
     opts.resource_prefix = cor_buf_z(ret_prefix);

@@ -21,6 +21,7 @@
 #include "loop/loop.h"
 #include "meta/object/object_edit.h"
 #include "server/api/api_loop.h"
+#include "server/stored/kind_codec.h"
 #include "storage/encryption/dynamic_transformers.h"
 #include "storage/store/store.h"
 #include "storage/store/store_list.h"
@@ -59,7 +60,6 @@ int cor_server_leases_new(struct cor_api *api, struct cor_addr own,
                                   .path_prefix = cor_api_settings(api)->path_prefix,
                                   .resource_prefix = LEASES_PREFIX,
                                   .clock = cor_api_settings(api)->clock,
-                                  .form = cor_api_settings(api)->stored_form,
                                   /* Each renewal has a lease of its own. */
                                   .lease_limits = {.reuse_s = 1, .objects_max = 1}};
     struct cor_server_leases *leases = cor_calloc(1, sizeof(*leases));
@@ -74,6 +74,8 @@ int cor_server_leases_new(struct cor_api *api, struct cor_addr own,
     if (r == 0 && cor_api_settings(api)->transformers)
         r = cor_dynamic_transformers_peek(cor_api_settings(api)->transformers, &gr,
                                           &opts.transformer);
+    if (r == 0)
+        r = cor_kind_codec_new(&(struct cor_kind_codec_opts){0}, &opts.take_codec);
     r = r < 0 ? cor_status_set_err(reterr_status, r)
               : cor_store_new(&opts, &leases->store, reterr_status);
     if (r < 0) {

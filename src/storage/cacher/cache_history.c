@@ -355,8 +355,8 @@ static bool batch_must_renew(const struct history_reading *h, const struct store
     for (size_t i = 0; i < batch->nevents; i++) {
         const struct cor_feed_event *event = &batch->events[i];
 
-        if ((!event->deleted && cor_store_must_renew(store, event->kv)) ||
-            (event->prev && cor_store_must_renew(store, event->prev)))
+        if ((!event->deleted && cor_store_decodes_slowly(store, event->kv)) ||
+            (event->prev && cor_store_decodes_slowly(store, event->prev)))
             return true;
     }
     return false;

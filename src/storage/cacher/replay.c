@@ -457,8 +457,8 @@ static bool event_must_renew(const struct replay *r, const struct cor_feed_event
 {
     const struct cor_store *store = r->reader->store;
 
-    return (!event->deleted && cor_store_must_renew(store, event->kv)) ||
-           (event->prev && cor_store_must_renew(store, event->prev));
+    return (!event->deleted && cor_store_decodes_slowly(store, event->kv)) ||
+           (event->prev && cor_store_decodes_slowly(store, event->prev));
 }
 
 /* One event, or what is between two. False: there is nothing more to do now. */

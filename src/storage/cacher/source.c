@@ -231,7 +231,7 @@ static bool source_part_take(struct source_part *part)
            part->bytes < STORE_TURN_BYTES_MAX) {
         const struct cor_kv *kv = list->kvs[list->at++];
 
-        renews |= cor_store_must_renew(part->cacher->store, kv);
+        renews |= cor_store_decodes_slowly(part->cacher->store, kv);
         part->bytes += kv->value_len;
         part->nkvs++;
     }

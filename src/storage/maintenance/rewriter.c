@@ -152,13 +152,14 @@ static void on_written(struct cor_engine_req *req)
 static int item_transform(struct item *item, const struct cor_transformer *t,
                           struct cor_str *ret_value, struct cor_status *st)
 {
+    const struct cor_rewriter_opts *opts = &item->rewriter->opts;
     struct cor_str key = cor_kv_key(item->kv), plain;
     bool stale = false;
     int r = t->from_storage(t, key, cor_kv_value(item->kv), &item->plain, &plain, &stale, st);
 
-    if (r == 0 && item->rewriter->opts.changes_form) {
+    if (r == 0 && opts->convert) {
         cor_buf_reset(&item->form);
-        r = cor_stored_form_convert(item->rewriter->opts.form, plain, &item->form, &plain, st);
+        r = opts->convert(opts->arg, plain, &item->form, &plain, st);
         stale |= r > 0;
     }
     if (r < 0 || !stale)

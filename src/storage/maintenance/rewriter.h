@@ -11,7 +11,6 @@
 
 #include "base/str.h"
 #include "meta/status/status.h"
-#include "storage/store/stored_form.h"
 #include "storage/store/transformer.h"
 
 struct cor_engine;
@@ -28,8 +27,10 @@ struct cor_rewriter_opts {
     struct cor_engine *engine;
     struct cor_loop *loop;
     struct cor_str prefix; /* "/registry/"; copied */
-    bool changes_form;     /* into `form` */
-    enum cor_stored_form form;
+    /* Brings a clear value into another form. 0: it has that form. 1: `ret_value` has it, in `out`,
+     * which was empty. Negative, with a status: it cannot be decoded. NULL: every form stays. */
+    int (*convert)(void *arg, struct cor_str value, struct cor_buf *out, struct cor_str *ret_value,
+                   struct cor_status *reterr_status);
     /* NULL: the key is left alone. */
     const struct cor_transformer *(*transformer_of)(void *arg, struct cor_str key);
     /* A value that cannot be read or written; it goes on with the next. */

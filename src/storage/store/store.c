@@ -1,7 +1,7 @@
 /* The store's handle, physical keys, and the way of a value between the engine and an object:
  *
- *   read:  stored bytes, transformer, JSON (also of protobuf), stored form, served object at its
- * revision write: object in stored form, JSON or protobuf, transformer, stored bytes
+ *   read:  stored bytes, transformer, codec, served object at its revision
+ *   write: object in stored form, codec, transformer, stored bytes
  *
  * A value that cannot be decoded is an error that names its key, never an absent object. Messages
  * are upstream's. Thread: the loop's; cor_store_decode() and its kin from any, because it changes
@@ -14,10 +14,6 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "meta/names/key.h"
-#include "schema/kinds/resource_row.h"
-#include "schema/protobuf/protobuf.h"
-#include "schema/types/raw_values.h"
-#include "schema/walk/rewrite.h"
 
 int cor_store_timed_out(const struct store_key *key, struct cor_status *reterr_status)
 {
@@ -46,21 +42,11 @@ static int store_check_resource_prefix(const char *prefix, struct cor_status *re
     return 0;
 }
 
-/* kube-apiserver writes kind and apiVersion first. */
-static int store_set_kept_head(struct cor_store *store, const struct cor_store_opts *opts)
-{
-    struct cor_str kept = cor_api_kept_as(opts->api_version, opts->kind);
-
-    cor_buf_init(&store->kept_head, COR_KEY_BYTES_MAX);
-    return kept.n == 0
-               ? 0
-               : cor_buf_addf(&store->kept_head, "{\"kind\":\"%.*s\",\"apiVersion\":\"%.*s\",",
-                              COR_STR_ARG(opts->kind), COR_STR_ARG(kept));
-}
-
 int cor_store_new(const struct cor_store_opts *opts, struct cor_store **ret_store,
                   struct cor_status *reterr_status)
 {
+    COR_CLEANUP(cor_value_codec_freep)
+    struct cor_value_codec *codec = opts->take_codec ? opts->take_codec : cor_json_codec();
     struct cor_store *store;
     int r;
 
@@ -74,19 +60,13 @@ int cor_store_new(const struct cor_store_opts *opts, struct cor_store **ret_stor
     store->loop = opts->loop;
     store->transformer = opts->transformer ? opts->transformer : cor_transformer_identity();
     store->decode_errors = opts->decode_errors;
-    store->old_rev = opts->follows_schema ? cor_engine_old_rev(opts->engine) : 0;
-    store->is_custom = opts->is_custom;
-    store->schema = cor_custom_schema_ref(opts->schema);
-    store->writes_protobuf = opts->form == COR_STORED_PROTOBUF &&
-                             cor_stored_form_has_protobuf(opts->api_version, opts->kind);
+    store->codec = COR_STEAL(codec);
     cor_lease_manager_init(&store->leases, opts->engine, opts->loop,
                            opts->clock ? opts->clock : cor_clock_real(), &opts->lease_limits);
     cor_buf_init(&store->path_prefix, COR_KEY_BYTES_MAX);
     r = cor_key_path_prefix(
         cor_strz(opts->path_prefix ? opts->path_prefix : COR_STORE_PATH_PREFIX_DEFAULT),
         &store->path_prefix);
-    if (r == 0)
-        r = store_set_kept_head(store, opts);
     store->resource_prefix = cor_strdup(opts->resource_prefix);
     store->api_version = store_dup(opts->api_version);
     store->kind = store_dup(opts->kind);
@@ -107,8 +87,7 @@ struct cor_store *cor_store_free(struct cor_store *store)
     assert(store->busy == 0);
     cor_lease_manager_deinit(&store->leases);
     cor_buf_deinit(&store->path_prefix);
-    cor_buf_deinit(&store->kept_head);
-    cor_custom_schema_unref(store->schema);
+    cor_value_codec_free(store->codec);
     cor_free(store->resource_prefix);
     cor_free(store->api_version);
     cor_free(store->kind);
@@ -158,34 +137,17 @@ static int store_unreadable(const struct cor_kv *kv, const char *what, const str
                                 cor_status_message(why));
 }
 
-/* Is it JSON of the version in which kube-apiserver keeps the kind? */
-static bool store_is_kept_elsewhere(const struct cor_store *store, struct cor_str json)
-{
-    return store->kept_head.n > 0 && cor_str_starts(json, cor_buf_str(&store->kept_head));
-}
-
-bool cor_store_must_renew(const struct cor_store *store, const struct cor_kv *kv)
-{
-    return store->is_custom || kv->mod_rev <= store->old_rev ||
-           cor_str_starts(cor_kv_value(kv), COR_PROTOBUF_PREFIX) ||
-           store_is_kept_elsewhere(store, cor_kv_value(kv));
-}
-
 int cor_store_try_decode(const struct cor_store *store, const struct cor_kv *kv, cor_rev rev,
                          struct cor_object **ret_object, bool *ret_rewrite,
                          struct cor_status *reterr_status)
 {
-    COR_CLEANUP(cor_buf_deinit) struct cor_buf scratch, json;
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf scratch;
     COR_CLEANUP(cor_status_deinit) struct cor_status why;
-    COR_CLEANUP(cor_object_unrefp) struct cor_object *old = NULL;
-    bool stale = false, rewrite = false, is_old = kv->mod_rev <= store->old_rev, renews;
+    bool stale = false, rewrite;
     struct cor_str data;
     int r;
 
-    rev = rev ? rev : kv->mod_rev;
-
-    cor_buf_init(&scratch, STORE_VALUE_MAX);
-    cor_buf_init(&json, STORE_VALUE_MAX);
+    cor_buf_init(&scratch, COR_STORED_VALUE_MAX);
     cor_status_init(&why);
     r = store->transformer->from_storage(store->transformer, cor_kv_key(kv), cor_kv_value(kv),
                                          &scratch, &data, &stale, &why);
@@ -193,29 +155,14 @@ int cor_store_try_decode(const struct cor_store *store, const struct cor_kv *kv,
         return cor_store_no_memory(reterr_status);
     if (r < 0)
         return store_unreadable(kv, "transform", &why, reterr_status);
-    r = cor_stored_form_to_json(&data, &json, &why);
-    /* Protobuf has no room for some fields, which are filled in as after any read. That is no
-     * reason to write the value again. */
-    renews = store->is_custom || is_old || json.n > 0 || store_is_kept_elsewhere(store, data);
-    if (r == 0)
-        r = cor_object_read_stored(data, renews ? 0 : rev, &cor_raw_values,
-                                   renews ? &old : ret_object, &rewrite, &why);
-    if (r == 0 && renews) {
-        r = store->is_custom ? cor_stored_form_renew_custom(store->schema, cor_strz(store->kind),
-                                                            cor_strz(store->api_version), &old)
-                             : cor_stored_form_renew(&old);
-        rewrite |= is_old && r > 0 && !store->is_custom;
-        if (r >= 0)
-            r = cor_object_at(old, rev, ret_object);
-        if (r < 0)
-            cor_status_set_err(&why, r);
-    }
+    r = cor_value_decode(store->codec, data, kv->mod_rev, rev ? rev : kv->mod_rev, ret_object,
+                         &rewrite, &why);
     if (r == -COR_ENOMEM)
         return cor_store_no_memory(reterr_status);
     if (r < 0)
         return store_unreadable(kv, "decode", &why, reterr_status);
     if (ret_rewrite)
-        *ret_rewrite = stale || rewrite || (json.n > 0) != store->writes_protobuf;
+        *ret_rewrite = stale || rewrite;
     return 0;
 }
 
@@ -235,22 +182,20 @@ int cor_store_encode(const struct cor_store *store, const struct store_key *key,
                      struct cor_str *ret_value, struct cor_status *reterr_status)
 {
     COR_CLEANUP(cor_status_deinit) struct cor_status why;
-    struct cor_str value = cor_object_json(object);
-    const char *what = "transform";
-    int r = 0;
+    const char *what = "encode";
+    struct cor_str value;
+    int r;
 
     assert(object->rev == 0);
     cor_status_init(&why);
+    cor_buf_reset(&scratch->encoded);
     cor_buf_reset(&scratch->sealed);
-    if (store->writes_protobuf) {
-        cor_buf_reset(&scratch->protobuf);
-        what = "encode";
-        r = cor_stored_form_to_protobuf(object, &scratch->protobuf, &why);
-        value = cor_buf_str(&scratch->protobuf);
-    }
-    if (r == 0)
+    r = cor_value_encode(store->codec, object, &scratch->encoded, &value, &why);
+    if (r == 0) {
+        what = "transform";
         r = store->transformer->to_storage(store->transformer, store_key_str(key), value,
                                            &scratch->sealed, ret_value, &why);
+    }
     if (r == -COR_ENOMEM)
         return cor_store_no_memory(reterr_status);
     if (r < 0)

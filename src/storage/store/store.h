@@ -15,10 +15,9 @@
 #include "meta/object/object.h"
 #include "meta/status/revision.h"
 #include "meta/status/status.h"
-#include "schema/kinds/custom_schema.h"
 #include "storage/store/lease_manager.h"
-#include "storage/store/stored_form.h"
 #include "storage/store/transformer.h"
+#include "storage/store/value_codec.h"
 
 struct cor_clock;
 struct cor_engine;
@@ -33,13 +32,8 @@ struct cor_store_opts {
     struct cor_str api_version;  /* of bookmark objects; both empty: no progress bookmarks */
     struct cor_str kind;
     const struct cor_transformer *transformer; /* NULL: identity */
-    enum cor_stored_form form;                 /* what is written, if the kind has that form */
-    bool follows_schema; /* objects that may be older than the schema (cor_engine_old_rev()) are
-                          * normalised and get their defaults when they are read */
-    bool is_custom;      /* a custom resource: objects that this process has not just written become
-                          * `kind` of `api_version`, and follow `schema` when they are read */
-    struct cor_custom_schema *schema; /* a reference is taken; NULL: objects stay as they are */
-    const struct cor_clock *clock;    /* for leases; NULL: the real one */
+    struct cor_value_codec *take_codec;        /* NULL: cor_json_codec() */
+    const struct cor_clock *clock;             /* for leases; NULL: the real one */
     struct cor_lease_limits lease_limits;
     _Atomic uint64_t *decode_errors; /* counts values that could not be decoded; NULL: not counted.
                                       * Shared by the stores of a resource; outlives them */

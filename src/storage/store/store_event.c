@@ -1,6 +1,5 @@
 #include "storage/store/store_event.h"
 
-#include "schema/walk/normalize.h"
 #include "json/write/writer.h"
 
 #define BOOKMARK_MAX 4096
@@ -113,23 +112,6 @@ static int write_bookmark(const struct cor_store *store, bool initial_end, struc
     return cor_json_writer_finish(&w);
 }
 
-/* Upstream's bookmark is an empty struct of the kind, whose JSON has what Go always writes. */
-static int normalize_bookmark(const struct cor_store *store, struct cor_buf *json)
-{
-    const struct cor_type *type =
-        cor_stored_form_type(cor_strz(store->api_version), cor_strz(store->kind));
-    COR_CLEANUP(cor_buf_deinit) struct cor_buf normal;
-    int r;
-
-    cor_buf_init(&normal, BOOKMARK_MAX);
-    r = type ? cor_normalize(type, cor_buf_str(json), &normal) : 0;
-    if (r == 1) {
-        cor_buf_reset(json);
-        r = cor_buf_adds(json, cor_buf_str(&normal));
-    }
-    return r;
-}
-
 int cor_store_event_bookmark(const struct cor_store *store, cor_rev rev, bool initial_end,
                              struct cor_reader_event *ret_event, struct cor_status *reterr_status)
 {
@@ -140,7 +122,7 @@ int cor_store_event_bookmark(const struct cor_store *store, cor_rev rev, bool in
     cor_buf_init(&json, BOOKMARK_MAX);
     r = write_bookmark(store, initial_end, &json);
     if (r == 0)
-        r = normalize_bookmark(store, &json);
+        r = cor_value_complete(store->codec, &json);
     if (r < 0)
         return cor_status_set_err(reterr_status, r);
     r = cor_object_from_stored(cor_buf_str(&json), rev, &object, NULL, reterr_status);

@@ -12,25 +12,17 @@
 #include "storage/store/store_pages.h"
 #include "storage/store/store_turn.h"
 
-/* The most bytes that a transformer may make of one object. */
-#define STORE_VALUE_MAX (16u << 20)
-
 struct cor_store {
     struct cor_engine *engine;
     struct cor_loop *loop;
     const struct cor_transformer *transformer;
+    struct cor_value_codec *codec;
     struct cor_lease_manager leases;
-    struct cor_buf path_prefix; /* begins and ends with a slash */
-    char *resource_prefix;      /* begins with one */
-    char *api_version, *kind;   /* empty: not known */
-    struct cor_buf kept_head;   /* how JSON begins that kube-apiserver keeps in another version;
-                                   empty:   the kind has none */
+    struct cor_buf path_prefix;      /* begins and ends with a slash */
+    char *resource_prefix;           /* begins with one */
+    char *api_version, *kind;        /* empty: not known */
     _Atomic uint64_t *decode_errors; /* NULL: not counted */
-    bool writes_protobuf;
-    bool is_custom;
-    struct cor_custom_schema *schema; /* NULL: none */
-    cor_rev old_rev; /* values up to this revision are renewed when they are read; 0: none */
-    size_t busy;     /* operations and watches that are open */
+    size_t busy;                     /* operations and watches that are open */
 };
 
 /* A physical key. For a prefix also the first key after all keys that begin with it. */
@@ -74,27 +66,29 @@ int cor_store_try_decode(const struct cor_store *store, const struct cor_kv *kv,
                          struct cor_object **ret_object, bool *ret_rewrite,
                          struct cor_status *reterr_status);
 
-/* Does decoding this value take long, because it is brought into the form of the schema? An
- * encrypted value in protobuf does not show it. */
-bool cor_store_must_renew(const struct cor_store *store, const struct cor_kv *kv);
+/* Does decoding this value take so long that it belongs on another thread than the loop's? */
+static inline bool cor_store_decodes_slowly(const struct cor_store *store, const struct cor_kv *kv)
+{
+    return cor_value_is_slow(store->codec, cor_kv_value(kv), kv->mod_rev);
+}
 
 /* Counts one value that cannot be decoded. */
 void cor_store_count_unreadable(const struct cor_store *store);
 
 /* Where the bytes of a value are made. They stay until the write is answered. */
 struct store_scratch {
-    struct cor_buf protobuf, sealed;
+    struct cor_buf encoded, sealed;
 };
 
 static inline void store_scratch_init(struct store_scratch *scratch)
 {
-    cor_buf_init(&scratch->protobuf, STORE_VALUE_MAX);
-    cor_buf_init(&scratch->sealed, STORE_VALUE_MAX);
+    cor_buf_init(&scratch->encoded, COR_STORED_VALUE_MAX);
+    cor_buf_init(&scratch->sealed, COR_STORED_VALUE_MAX);
 }
 
 static inline void store_scratch_deinit(struct store_scratch *scratch)
 {
-    cor_buf_deinit(&scratch->protobuf);
+    cor_buf_deinit(&scratch->encoded);
     cor_buf_deinit(&scratch->sealed);
 }
 

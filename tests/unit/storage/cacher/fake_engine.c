@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "base/mem.h"
+#include "server/stored/kind_codec.h"
 #include "storage/engine/feed.h"
 
 #define MAIL_MAX 65536
@@ -304,8 +305,9 @@ static void open_fake(struct fake *f, size_t bytes_max, struct cor_offload *offl
         .resource_prefix = "/pods",
         .api_version = COR_STR("v1"),
         .kind = COR_STR("Pod"),
-        .follows_schema = offload != NULL,
     };
+    const struct cor_kind_codec_opts codec = {
+        .api_version = store.api_version, .kind = store.kind, .old_rev = COR_REV_MAX};
     struct cor_cachers_opts cachers = {
         .offload = offload,
         .engine = &f->engine,
@@ -324,6 +326,8 @@ static void open_fake(struct fake *f, size_t bytes_max, struct cor_offload *offl
     cor_clock_manual_init(&f->clock, 1000000, 0);
     assert_int_equal(cor_loop_new(MAIL_MAX, &f->loop), 0);
     store.loop = f->loop;
+    if (offload)
+        assert_int_equal(cor_kind_codec_new(&codec, &store.take_codec), 0);
     assert_int_equal(cor_store_new(&store, &f->store, NULL), 0);
     assert_int_equal(cor_cachers_open(&cachers, &f->cachers), 0);
     open_cacher(f);

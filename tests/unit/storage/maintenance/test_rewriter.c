@@ -4,6 +4,7 @@
 
 #include "base/err.h"
 #include "engine_fixture.h"
+#include "server/stored/stored_form.h"
 #include "storage/encryption/encryption.h"
 
 #define HEAD                                                                                       \
@@ -113,13 +114,18 @@ static bool is_done(void *arg)
     return ((struct run *)arg)->done;
 }
 
+static int convert(void *arg, struct cor_str value, struct cor_buf *out, struct cor_str *ret_value,
+                   struct cor_status *reterr_status)
+{
+    return cor_stored_form_convert(((struct run *)arg)->form, value, out, ret_value, reterr_status);
+}
+
 static int start(struct fx *fx, struct run *run)
 {
     const struct cor_rewriter_opts opts = {.engine = fx->engine,
                                            .loop = fx->loop,
                                            .prefix = COR_STR("/registry/"),
-                                           .changes_form = run->changes_form,
-                                           .form = run->form,
+                                           .convert = run->changes_form ? convert : NULL,
                                            .transformer_of = transformer_of,
                                            .on_failure = on_failure,
                                            .on_progress = on_progress,

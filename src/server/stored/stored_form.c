@@ -6,7 +6,7 @@
  *
  * Failures: a value that cannot be decoded is -COR_EINVAL with the reason, to which callers add the
  * key; no memory and a value over its maximum change nothing.  Thread: any (no state). */
-#include "storage/store/stored_form.h"
+#include "server/stored/stored_form.h"
 
 #include <assert.h>
 
@@ -17,7 +17,7 @@
 #include "schema/protobuf/protobuf.h"
 #include "schema/types/raw_values.h"
 #include "schema/walk/rewrite.h"
-#include "storage/store/store_int.h"
+#include "storage/store/value_codec.h"
 
 #define MEDIA_JSON     "application/json"
 #define MEDIA_PROTOBUF "application/vnd.kubernetes.protobuf"
@@ -140,7 +140,7 @@ int cor_stored_form_renew(struct cor_object **object)
     int r = 0;
 
     assert((*object)->rev == 0);
-    cor_buf_init(&json, STORE_VALUE_MAX);
+    cor_buf_init(&json, COR_STORED_VALUE_MAX);
     if (kept) {
         r = cor_convert_object(kept->from_kept, kept->kind, kept->api_version, from, &converted);
         from = converted;
@@ -171,7 +171,7 @@ static int form_rewrite_custom(struct cor_custom_schema *schema,
     if (r != -COR_ETOOBIG)
         return r;
     cor_custom_schema_note_undefaulted(schema);
-    json->max = STORE_VALUE_MAX;
+    json->max = COR_STORED_VALUE_MAX;
     return cor_structural_rewrite(compiled, from, steps & ~(unsigned)COR_STRUCTURAL_DEFAULT, json,
                                   NULL);
 }
@@ -185,7 +185,7 @@ int cor_stored_form_renew_custom(struct cor_custom_schema *schema, struct cor_st
     int r = cor_custom_schema_peek(schema, &compiled);
 
     assert((*object)->rev == 0);
-    cor_buf_init(&json, STORE_VALUE_MAX);
+    cor_buf_init(&json, COR_STORED_VALUE_MAX);
     if (r < 0)
         return r;
     if (!cor_str_eq(cor_object_api_version(*object), api_version) ||
@@ -208,7 +208,7 @@ static int form_json_of_protobuf(struct cor_str value, struct cor_buf *out,
     COR_CLEANUP(cor_buf_deinit) struct cor_buf json;
     int r;
 
-    cor_buf_init(&json, STORE_VALUE_MAX);
+    cor_buf_init(&json, COR_STORED_VALUE_MAX);
     r = cor_stored_form_to_json(&value, &json, reterr_status);
     if (r == 0)
         r = cor_object_read_stored(value, 0, &cor_raw_values, &object, NULL, reterr_status);

@@ -2,8 +2,8 @@
  * the envelope), before encryption. Both are read at any time; which one is written is
  * --storage-media-type. Only built-in kinds have a protobuf form: other objects are JSON always.
  * Thread: any (no state). */
-#ifndef COR_STORAGE_STORED_FORM_H
-#define COR_STORAGE_STORED_FORM_H
+#ifndef COR_SERVER_STORED_FORM_H
+#define COR_SERVER_STORED_FORM_H
 
 #include "base/buf.h"
 #include "base/str.h"

@@ -1,7 +1,8 @@
-/* Values that a kube-apiserver wrote: protobuf, in place of JSON. */
+/* Values as older servers, kube-apiserver and this one write them, read through a store. */
 #include <stdio.h>
 
 #include "base/err.h"
+#include "server/stored/kind_codec.h"
 #include "storage/store/store_int.h"
 #include "test.h"
 
@@ -23,23 +24,45 @@ struct read {
     int r;
 };
 
+static struct cor_store *store_of(const struct cor_kind_codec_opts *codec)
+{
+    struct cor_store_opts opts = {.resource_prefix = "/configmaps"};
+    struct cor_store *store;
+
+    assert_int_equal(cor_kind_codec_new(codec, &opts.take_codec), 0);
+    assert_int_equal(cor_store_new(&opts, &store, NULL), 0);
+    return store;
+}
+
+static void read_value_by(struct read *read, const struct cor_kind_codec_opts *codec,
+                          struct cor_str value)
+{
+    *read = (struct read){.store = store_of(codec)};
+    cor_status_init(&read->status);
+    read->kv = cor_kv_new(COR_STR("/registry/configmaps/d/cm1"), value, 3, 7, 0);
+    assert_non_null(read->kv);
+}
+
 static void read_value_of(struct read *read, const char *api_version, const char *kind,
                           struct cor_str value)
 {
-    struct cor_store_opts opts = {.resource_prefix = "/configmaps",
-                                  .api_version = cor_strz(api_version),
-                                  .kind = cor_strz(kind)};
+    const struct cor_kind_codec_opts codec = {.api_version = cor_strz(api_version),
+                                              .kind = cor_strz(kind)};
 
-    *read = (struct read){0};
-    cor_status_init(&read->status);
-    assert_int_equal(cor_store_new(&opts, &read->store, NULL), 0);
-    read->kv = cor_kv_new(COR_STR("/registry/configmaps/d/cm1"), value, 3, 7, 0);
-    assert_non_null(read->kv);
+    read_value_by(read, &codec, value);
 }
 
 static void read_value(struct read *read, struct cor_str value)
 {
     read_value_of(read, "v1", "ConfigMap", value);
+}
+
+static void read_old_value(struct read *read, cor_rev old_rev, struct cor_str value)
+{
+    const struct cor_kind_codec_opts codec = {
+        .api_version = COR_STR("v1"), .kind = COR_STR("ConfigMap"), .old_rev = old_rev};
+
+    read_value_by(read, &codec, value);
 }
 
 static void read_decode(struct read *read)
@@ -56,7 +79,7 @@ static void read_close(struct read *read)
     cor_status_deinit(&read->status);
 }
 
-TEST(store_protobuf, a_value_in_protobuf_is_read_and_would_be_rewritten)
+TEST(kind_codec, a_value_in_protobuf_is_read_and_would_be_rewritten)
 {
     struct read read;
     struct cor_str json;
@@ -73,7 +96,7 @@ TEST(store_protobuf, a_value_in_protobuf_is_read_and_would_be_rewritten)
     read_close(&read);
 }
 
-TEST(store_protobuf, a_value_that_is_broken_names_its_key)
+TEST(kind_codec, a_value_that_is_broken_names_its_key)
 {
     struct read read;
 
@@ -85,7 +108,7 @@ TEST(store_protobuf, a_value_that_is_broken_names_its_key)
     read_close(&read);
 }
 
-TEST(store_protobuf, a_kind_without_a_type_is_named)
+TEST(kind_codec, a_kind_without_a_type_is_named)
 {
     static const char frob[] = "k8s\0\x0a\x0c\x0a\x04x/v1\x12\x04"
                                "Frob\x12\x00\x1a\x00\x22\x00";
@@ -101,7 +124,7 @@ TEST(store_protobuf, a_kind_without_a_type_is_named)
 
 /* What is written in protobuf is what a kube-apiserver writes, and is up to date when it is read.
  */
-TEST(store_protobuf, a_store_of_that_form_writes_it_for_built_in_kinds)
+TEST(kind_codec, a_store_of_that_form_writes_it_for_built_in_kinds)
 {
     static const struct {
         struct cor_str api_version, kind;
@@ -109,21 +132,18 @@ TEST(store_protobuf, a_store_of_that_form_writes_it_for_built_in_kinds)
     } rows[] = {{{"v1", 2}, {"ConfigMap", 9}, true}, {{"x/v1", 4}, {"Frob", 4}, false}};
 
     for (size_t i = 0; i < COR_ARRAY_LEN(rows); i++) {
-        struct cor_store_opts opts = {.resource_prefix = "/configmaps",
-                                      .api_version = rows[i].api_version,
-                                      .kind = rows[i].kind,
-                                      .form = COR_STORED_PROTOBUF};
+        const struct cor_kind_codec_opts codec = {
+            .api_version = rows[i].api_version, .kind = rows[i].kind, .form = COR_STORED_PROTOBUF};
+        struct cor_store *store = store_of(&codec);
         struct store_scratch scratch;
         struct store_key key = {0};
         struct cor_object *object, *again;
-        struct cor_store *store;
         char json[256];
 
         snprintf(json, sizeof(json),
                  "{\"kind\":\"%.*s\",\"apiVersion\":\"%.*s\",\"data\":{\"a\":\"b\"},"
                  "\"metadata\":{\"name\":\"cm1\"}}",
                  COR_STR_ARG(rows[i].kind), COR_STR_ARG(rows[i].api_version));
-        assert_int_equal(cor_store_new(&opts, &store, NULL), 0);
         assert_int_equal(cor_store_key_init(&key, store, COR_STR("/configmaps/d/cm1"), false, NULL),
                          0);
         assert_int_equal(cor_object_from_stored(cor_strz(json), 0, &object, NULL, NULL), 0);
@@ -160,21 +180,20 @@ TEST(store_protobuf, a_store_of_that_form_writes_it_for_built_in_kinds)
 
 /* An object that was written before the schema was followed is shown as it would be written now, at
  * its revision; a later one is not looked at. */
-TEST(store_protobuf, an_old_object_is_renewed_when_it_is_read)
+TEST(kind_codec, an_old_object_is_renewed_when_it_is_read)
 {
     static const char old[] =
         "{\"kind\":\"Service\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"cm1\"},"
         "\"spec\":{\"ports\":[{\"port\":80}]},\"unknown\":1}";
     struct read read;
 
-    read_value(&read, cor_strz(old));
-    read.store->old_rev = 6;
+    read_old_value(&read, 6, cor_strz(old));
     read_decode(&read);
     assert_int_equal(read.r, 0);
     assert_false(read.rewrite);
     assert_non_null(strstr(read.object->bytes, "unknown"));
-    read.object = cor_object_unref(read.object);
-    read.store->old_rev = 7;
+    read_close(&read);
+    read_old_value(&read, 7, cor_strz(old));
     FOR_EACH_FAILED_ALLOC(n) {
         read_decode(&read);
         assert_int_equal(read.r, test_alloc_failed() ? -COR_ENOMEM : 0);
@@ -194,7 +213,7 @@ TEST(store_protobuf, an_old_object_is_renewed_when_it_is_read)
 
 /* Names of types that are no stored kinds: one has a group that is not built in, one no metadata.
  */
-TEST(store_protobuf, an_old_object_of_no_stored_kind_stays_as_it_is)
+TEST(kind_codec, an_old_object_of_no_stored_kind_stays_as_it_is)
 {
     static const char *const old[] = {
         "{\"kind\":\"Preconditions\",\"apiVersion\":\"x.io/v1\",\"metadata\":{\"name\":\"cm1\"},"
@@ -205,8 +224,7 @@ TEST(store_protobuf, an_old_object_of_no_stored_kind_stays_as_it_is)
     for (size_t i = 0; i < COR_ARRAY_LEN(old); i++) {
         struct read read;
 
-        read_value(&read, cor_strz(old[i]));
-        read.store->old_rev = 7;
+        read_old_value(&read, 7, cor_strz(old[i]));
         read_decode(&read);
         assert_int_equal(read.r, 0);
         assert_false(read.rewrite);
@@ -217,20 +235,22 @@ TEST(store_protobuf, an_old_object_of_no_stored_kind_stays_as_it_is)
 }
 
 /* A claim in a template is a struct by value, whose message has neither kind nor apiVersion. */
-TEST(store_protobuf, the_claims_of_a_stateful_set_keep_their_kind)
+TEST(kind_codec, the_claims_of_a_stateful_set_keep_their_kind)
 {
     static const char json[] =
         "{\"kind\":\"StatefulSet\",\"apiVersion\":\"apps/v1\",\"metadata\":{\"name\":\"cm1\"},"
         "\"spec\":{\"volumeClaimTemplates\":[{\"kind\":\"PersistentVolumeClaim\","
         "\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"data\"},\"spec\":{}}]}}";
     COR_CLEANUP(cor_buf_deinit) struct cor_buf protobuf = {.max = 1 << 16};
+    const struct cor_kind_codec_opts codec = {.api_version = COR_STR("apps/v1"),
+                                              .kind = COR_STR("StatefulSet"),
+                                              .form = COR_STORED_PROTOBUF};
     struct cor_str value;
     struct read read;
 
     assert_int_equal(
         cor_stored_form_convert(COR_STORED_PROTOBUF, cor_strz(json), &protobuf, &value, NULL), 1);
-    read_value(&read, value);
-    read.store->writes_protobuf = true;
+    read_value_by(&read, &codec, value);
     FOR_EACH_FAILED_ALLOC(n) {
         COR_CLEANUP(cor_buf_deinit) struct cor_buf back = {.max = 1 << 16};
 
@@ -257,7 +277,7 @@ TEST(store_protobuf, the_claims_of_a_stateful_set_keep_their_kind)
 }
 
 /* kube-apiserver 1.34 keeps some kinds in another version than the one that is served here. */
-TEST(store_protobuf, a_value_in_the_version_that_kube_apiserver_keeps_is_read_as_the_served_one)
+TEST(kind_codec, a_value_in_the_version_that_kube_apiserver_keeps_is_read_as_the_served_one)
 {
     static const struct {
         const char *api_version, *kept, *kind, *rest, *want;
@@ -297,7 +317,7 @@ TEST(store_protobuf, a_value_in_the_version_that_kube_apiserver_keeps_is_read_as
     }
 }
 
-TEST(store_protobuf, a_message_in_the_version_that_kube_apiserver_keeps_is_read_as_the_served_one)
+TEST(kind_codec, a_message_in_the_version_that_kube_apiserver_keeps_is_read_as_the_served_one)
 {
     static const char kept[] = "k8s\0\x0a\x2f\x0a\x16"
                                "storage.k8s.io/v1beta1\x12\x15"
@@ -316,7 +336,7 @@ TEST(store_protobuf, a_message_in_the_version_that_kube_apiserver_keeps_is_read_
     read_close(&read);
 }
 
-TEST(store_protobuf, every_allocation_may_fail)
+TEST(kind_codec, every_allocation_may_fail)
 {
     struct read read;
 
@@ -331,4 +351,41 @@ TEST(store_protobuf, every_allocation_may_fail)
         cor_status_init(&read.status);
     }
     read_close(&read);
+}
+
+/* An empty Pod of Go, with the members that Go always writes. */
+TEST(kind_codec, a_bookmark_has_the_zero_values_of_its_kind)
+{
+    static const char bookmark[] = "{\"kind\":\"Pod\",\"apiVersion\":\"v1\",\"metadata\":{}}";
+    const struct cor_kind_codec_opts opts = {.api_version = COR_STR("v1"), .kind = COR_STR("Pod")};
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf json = {.max = 256};
+    struct cor_value_codec *codec;
+
+    assert_int_equal(cor_kind_codec_new(&opts, &codec), 0);
+    FOR_EACH_FAILED_ALLOC(n) {
+        int r;
+
+        cor_buf_reset(&json);
+        r = cor_buf_adds(&json, cor_strz(bookmark));
+        if (r == 0)
+            r = cor_value_complete(codec, &json);
+        assert_int_equal(r, test_alloc_failed() ? -COR_ENOMEM : 0);
+    }
+    assert_str(cor_buf_str(&json), "{\"kind\":\"Pod\",\"apiVersion\":\"v1\",\"metadata\":{},"
+                                   "\"spec\":{\"containers\":null},\"status\":{}}");
+    cor_value_codec_free(codec);
+}
+
+TEST(kind_codec, is_made_or_fails_as_a_whole)
+{
+    const struct cor_kind_codec_opts opts = {.api_version = COR_STR("storage.k8s.io/v1"),
+                                             .kind = COR_STR("VolumeAttributesClass")};
+
+    FOR_EACH_FAILED_ALLOC(n) {
+        struct cor_value_codec *codec = NULL;
+        int r = cor_kind_codec_new(&opts, &codec);
+
+        assert_int_equal(r, test_alloc_failed() ? -COR_ENOMEM : 0);
+        cor_value_codec_free(codec);
+    }
 }
