@@ -18,6 +18,8 @@ import sys
 import choose_tests
 
 TAP = re.compile(r"(not )?ok\b\s*\d*\s*(?:- )?(.*)")
+# Of what a failed test says about itself: a traceback and what it ends with.
+REASON_LINES = 30
 
 
 def judge(program):
@@ -31,6 +33,17 @@ def judge(program):
     if good and not results:
         passed = 1
     return passed, failed
+
+
+def reasons(program):
+    """What each failed test says below its line; a log of meson has it, but does not show it."""
+    said, name = {}, None
+    for line in program.get("stdout", "").splitlines():
+        if m := TAP.match(line):
+            name = m.group(2) if m.group(1) else None
+        elif name is not None and line.startswith("#"):
+            said.setdefault(name, []).append(line)
+    return {name: lines[-REASON_LINES:] for name, lines in said.items()}
 
 
 def name_of(program):
@@ -54,11 +67,12 @@ def count(folder):
     again = {program["name"]: program for program in programs(logs / "again.json")}
     for program in programs(logs / "testlog.json"):
         good, bad = judge(program)
+        why = reasons(program)
         if bad and program["name"] in again:
             first, (good, bad) = bad, judge(again[program["name"]])
-            unstable += [f"{program['name']}: {name}" for name in first if name not in bad]
+            unstable += [(f"{program['name']}: {name}", why.get(name, [])) for name in first if name not in bad]
         passed += good
-        failed += [f"{program['name']}: {name}" for name in bad]
+        failed += ["\n".join([f"{program['name']}: {name}", *why.get(name, [])]) for name in bad]
     return passed, failed, unstable
 
 
@@ -88,8 +102,8 @@ def main():
         print(f"{folder}: {passed} passed, {len(failed)} failed")
         total += passed
         failures += [f"{folder}: {name}" for name in failed]
-        for name in unstable:
-            print(f"UNSTABLE {folder}: {name}: failed, and passed when it was run again alone")
+        for name, why in unstable:
+            print(f"UNSTABLE {folder}: {name}: failed, and passed when it was run again alone", *why, sep="\n")
     if is_whole:
         failures += [f"{name}: no configuration has run it" for name in ran_nowhere(folders)]
     for name in failures:

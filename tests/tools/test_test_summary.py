@@ -15,28 +15,30 @@ def program(stdout, result, returncode):
     return {"name": "unit / x", "stdout": stdout, "result": result, "returncode": returncode}
 
 
-FAILED = program("1..2\nok 1 - a\nnot ok 2 - b\n", "FAIL", 1)
+FAILED = program("1..2\nok 1 - a\nnot ok 2 - b\n# why\n", "FAIL", 1)
 PASSED = program("1..2\nok 1 - a\nok 2 - b\n", "OK", 0)
 
 # (what, programs of the log, of the second log, names of those that deserve one)
 AGAIN = [
     ("a test that passes when it is run again is named and counts as passed", [GOOD, FAILED], [PASSED],
-     ["UNSTABLE build: unit / x: b: failed, and passed when it was run again alone", "4 passed, 0 failed"], ["x"]),
-    ("a test that fails twice has failed", [GOOD, FAILED], [FAILED], ["FAILED build: unit / x: b", "3 passed, 1 failed"], ["x"]),
+     ["UNSTABLE build: unit / x: b: failed, and passed when it was run again alone", "# why", "4 passed, 0 failed"], ["x"]),
+    ("a test that fails twice has failed", [GOOD, FAILED], [FAILED], ["FAILED build: unit / x: b", "# why", "3 passed, 1 failed"], ["x"]),
     ("a program that crashed is not run again", [GOOD, program("1..2\nok 1 - a\n", "ERROR", -6)], [],
      ["FAILED build: unit / x: error, exit code -6", "3 passed, 1 failed"], []),
     ("a program that hung is not run again", [GOOD, program("1..2\nnot ok 1 - a\n", "TIMEOUT", -15)], [],
      ["FAILED build: unit / x: a", "2 passed, 1 failed"], []),
     ("what a sanitizer stopped is not run again",
      [GOOD, {**FAILED, "stderr": "==1==ERROR: AddressSanitizer: heap-use-after-free\n"}], [],
-     ["FAILED build: unit / x: b", "3 passed, 1 failed"], []),
+     ["FAILED build: unit / x: b", "# why", "3 passed, 1 failed"], []),
 ]
 
 # (what, programs of the log, expected lines at the end)
 CASES = [
     ("tests that passed are counted one by one", [GOOD, GOOD], ["4 passed, 0 failed"]),
-    ("a test that failed is named", [GOOD, program("1..2\nok 1 - a\nnot ok 2 - b\n# why\n", "FAIL", 1)],
-     ["FAILED build: unit / x: b", "3 passed, 1 failed"]),
+    ("a test that failed is named, with its reason", [GOOD, program("1..2\nok 1 - a\nnot ok 2 - b\n# why\n", "FAIL", 1)],
+     ["FAILED build: unit / x: b", "# why", "3 passed, 1 failed"]),
+    ("of a long reason the end is shown", [program("not ok 1 - a\n" + "".join(f"# {i}\n" for i in range(100)) + "ok 2 - b\n", "FAIL", 1)],
+     ["FAILED build: unit / x: a", *[f"# {i}" for i in range(70, 100)], "1 passed, 1 failed"]),
     ("a program that fails after its last test is a failure", [GOOD, program("1..1\nok 1 - a\n", "ERROR", 66)],
      ["FAILED build: unit / x: error, exit code 66", "3 passed, 1 failed"]),
     ("a program that was killed is a failure", [program("1..2\nok 1 - a\n", "TIMEOUT", -15)],
