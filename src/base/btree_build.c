@@ -1,3 +1,7 @@
+/* Builds the nodes of a tree from sorted entries, level by level: as few leaves as hold the
+ * entries, filled evenly, then the branches above them, until one node is left. The nodes of a
+ * level are linked by `next` until the level above them is made. When an allocation fails, what
+ * was made is freed. Thread: the one that changes the tree. */
 #include "base/btree_int.h"
 
 #include <string.h>

@@ -1,3 +1,6 @@
+/* Reads a view of a tree: by key, by rank, and by iteration in both directions. A view is a root
+ * whose nodes nobody changes while it is open, since btree.c copies what a snapshot still shows;
+ * so nothing in here allocates, locks or fails. Thread: any that may use the view. */
 #include "base/btree_int.h"
 
 /* Places of a leaf between the entry that is taken and the item that is fetched. */

@@ -1,3 +1,5 @@
+/* The version of the library that a program runs with, which may be later than that of the headers
+ * with which it was compiled. Thread: any. */
 #include "coracle/version.h"
 
 const char *cor_version(void)

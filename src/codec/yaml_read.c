@@ -1,3 +1,14 @@
+/* clang-format off */
+/* YAML to JSON: what libyaml's parser reads is written as JSON event by event.
+ *
+ *    event ──► separate() writes the comma ──► a key, a scalar, or a frame for a collection
+ *      alias: the text of its anchor once more    merge (<<): its members in place of the key
+ *
+ * There is a frame for each open collection; an anchor keeps the JSON of what it names. Whatever
+ * hostile text could multiply has a maximum: depth, flow depth, merges inside merges, bytes of
+ * anchors and of aliases. The first failure ends the parser, and the output is cut back to where it
+ * was. Thread: any. */
+/* clang-format on */
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,3 +1,6 @@
+/* JSON to YAML as kubectl prints it: the values are walked and handed to libyaml's emitter, which
+ * calls write_bytes() with what it has laid out. Members are sorted by their decoded keys. The
+ * first failure, of the buffer or of an allocation, ends the walk. Thread: any. */
 #include <stdlib.h>
 
 #include <yaml.h>

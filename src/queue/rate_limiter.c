@@ -1,3 +1,14 @@
+/* clang-format off */
+/* Rate limiters of work queues, after those of client-go: how long a key waits until it is tried
+ * again.
+ *
+ *    exponential, fast_slow   count the failures of each key until it is forgotten
+ *    bucket                   allows a rate over all keys
+ *    max_of, capped           ask the limiters that they own
+ *
+ * A key that cannot be counted, for lack of memory or beyond the maximum of keys, waits as after
+ * its first failure. Thread: under the lock of the queue that owns it. */
+/* clang-format on */
 #include "coracle/rate_limiter.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+/* The names of what a reflector reports, for logs and metrics. Thread: any. */
 #include "coracle/reflector_report.h"
 
 #include "base/cleanup.h"

@@ -1,3 +1,6 @@
+/* Parses the text of a JSONPath into steps. A cursor goes over the text once; names and quoted
+ * texts are copied without their escapes into an arena as long as the text. An error names its
+ * byte. Thread: any; a path does not change once it is parsed. */
 #include <stdio.h>
 
 #include "base/err.h"

@@ -1,3 +1,6 @@
+/* Views: values inside JSON that belongs to somebody else. Each getter scans the text that it
+ * needs, and nothing is kept between calls; an absent value is a view of nothing, which every call
+ * accepts. Thread: any, while the text stays. */
 #include "coracle/view.h"
 
 #include "base/err.h"

@@ -1,3 +1,7 @@
+/* Makes objects that keep only chosen fields, for caches that should take less memory. The paths
+ * are compiled once: those of the caller, and those that every cache needs (name, namespace,
+ * resourceVersion). An object that only loses its managed fields is copied around them. The given
+ * object is left as it is, also when memory runs out. Thread: any; a projection does not change. */
 #include "coracle/projection.h"
 
 #include <string.h>

@@ -1,3 +1,7 @@
+/* Statuses for answers whose body is no Status, in the words of client-go's
+ * NewGenericServerResponse(): by a table of codes, and in general words for the others. The body's
+ * text becomes a cause. Without memory the error and the reason are right and a text may be
+ * lacking. Thread: any. */
 #include "base/mem.h"
 #include "meta/status/quote.h"
 #include "meta/status/status.h"

@@ -1,3 +1,5 @@
+/* Predicates on statuses, after apimachinery's Is functions: the reason decides, and for some of
+ * them the code where there is no reason. Thread: any. */
 #include "coracle/status_is.h"
 
 #include <string.h>

@@ -1,3 +1,6 @@
+/* Reads the body of a failed answer. A Status is read with its reason, message and details; any
+ * other body becomes the message, and the code decides the rest. What is malformed or finds no
+ * memory is left out. Thread: any. */
 #include <string.h>
 
 #include "base/err.h"

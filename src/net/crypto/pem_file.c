@@ -1,3 +1,7 @@
+/* PEM files on disk. A file is read whole. It is written beside the old one (`.new`), synced,
+ * given its mode and renamed, and its folder is synced, so that after a crash there is the old one
+ * or the new one. A failure before that removes the new file. The buffer that is read into may
+ * have held a key, and is wiped. Thread: any; the calls block. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>

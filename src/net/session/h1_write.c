@@ -1,3 +1,8 @@
+/* Writes the heads of HTTP/1.1 messages and of chunks. Room for a whole head is reserved at first,
+ * and its parts are put without further checks. A CR, LF or NUL in what others gave becomes a
+ * space, so that no field can begin another. How the body is framed follows from the message: by
+ * its length, in chunks, by the end of the connection, or there is none. Fails only for lack of
+ * memory or for the buffer's maximum, and has written nothing then. Thread: any. */
 #include "net/session/h1.h"
 
 #include "base/err.h"

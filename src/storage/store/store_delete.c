@@ -1,3 +1,5 @@
+/* Deletions: changes of the store (store_change.c) after which the object is gone. Thread: the
+ * store's loop. */
 #include "storage/store/store_change.h"
 
 void cor_store_change_accept(struct cor_store_change *change)
