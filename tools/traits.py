@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """What kind of house src/ is: a line for each room with its files, modules, lines, heads, asserts and comments, the names that
-stand twice, and the functions that only tests use. `./dev lint` prints it after its checks; nothing here fails.
-Arguments: [--root ROOT] [--build BUILD] [--functions], which also names those functions."""
+stand twice, and the functions that only tests use. `./dev lint` prints it after its checks.
+Arguments: [--root ROOT] [--build BUILD] [--functions], which also names those functions.
+--check: nothing is printed but names that stand twice and files without a head, and there may be none."""
 
 import argparse
 import collections
@@ -9,6 +10,7 @@ import json
 import pathlib
 import re
 import subprocess
+import sys
 
 COMMENT = re.compile(r"/\*.*?\*/", re.S)
 STRING = re.compile(r'"(?:\\.|[^"\\\n])*"')
@@ -34,8 +36,23 @@ def row_of(paths):
         row["comments"] += sum(m.group(0).count("\n") + 1 for m in COMMENT.finditer(text))
         if path.suffix == ".c":
             row["sources"] += 1
-            row["heads"] += has_head(text) or (path.with_suffix(".h").exists() and has_head(path.with_suffix(".h").read_text()))
+            row["heads"] += module_has_head(path)
     return row
+
+
+def module_has_head(path):
+    """The source, or its header."""
+    return any(p.exists() and has_head(p.read_text()) for p in (path, path.with_suffix(".h")))
+
+
+def check(root, paths):
+    """Prints what may not be, and says whether there was anything."""
+    found = [f"{path.relative_to(root)}:1: has no head, and its header neither" for path in paths
+             if path.suffix == ".c" and not module_has_head(path)]
+    found += [f"src: two modules have the name {name}" for name in clashes(paths)]
+    for line in found:
+        print(line)
+    return 1 if found else 0
 
 
 def clashes(paths):
@@ -95,9 +112,12 @@ def main():
     parser.add_argument("--root", type=pathlib.Path, default=pathlib.Path(__file__).parent.parent)
     parser.add_argument("--build", type=pathlib.Path)
     parser.add_argument("--functions", action="store_true")
+    parser.add_argument("--check", action="store_true")
     args = parser.parse_args()
     root = args.root.resolve()
     paths = sorted(p for p in (root / "src").rglob("*.[ch]"))
+    if args.check:
+        return check(root, paths)
     rooms = collections.defaultdict(list)
     for path in paths:
         rooms[str(path.parent.relative_to(root / "src"))].append(path)
@@ -112,11 +132,12 @@ def main():
     build = args.build or root / "build"
     if not (build / "compile_commands.json").is_file():
         print("functions that only tests use: not known without a build")
-        return
+        return 0
     functions = only_tests_use(root, build)
     print(f"functions that only tests use: {len(functions)}, of {sum(lines for _, _, lines in functions)} lines")
     for path, name, lines in functions if args.functions else ():
         print(f"  {path}: {name} ({lines})")
+    return 0
 
 
 def print_row(room, row):
@@ -126,4 +147,4 @@ def print_row(room, row):
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -52,6 +52,13 @@ def traits(tree, *arguments):
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
+def check(tree):
+    """Exit code and lines of --check."""
+    done = subprocess.run([sys.executable, "-S", str(ROOT / "tools/traits.py"), "--root", str(tree), "--check"], capture_output=True,
+                          text=True, check=False)
+    return done.returncode, done.stdout.splitlines()
+
+
 def main():
     with tempfile.TemporaryDirectory() as folder:
         tree = pathlib.Path(folder)
@@ -61,10 +68,18 @@ def main():
         unbuilt = traits(tree)
         build(tree)
         said = traits(tree, "--functions")
+        refused = check(tree)
+        for path in ("src/net/host/twin.c", "src/net/host/y.c"):
+            (tree / path).unlink()
+        accepted = check(tree)
     rows = {line.split()[0]: line.split()[1:] for line in said.splitlines() if line}
     named = [line.split()[1] for line in said.splitlines() if line.startswith("  src/")]
     checks = [
         ("a row has files, modules, heads and comments", rows["base"][:2] == ["2", "1"] and rows["base"][3] == "1/1"),
+        ("names that stand twice and files without a head are refused",
+         refused == (1, ["src/net/host/twin.c:1: has no head, and its header neither", "src/net/host/y.c:1: has no head, and its header neither",
+                         "src: two modules have the name twin"])),
+        ("and nothing else is", accepted == (0, [])),
         ("asserts are counted", rows["net/host"][4] == "1"),
         ("a file without a head has none", rows["net/host"][3] == "0/2"),
         ("a name that two modules have is named", "names that stand twice: twin\n" in said),
