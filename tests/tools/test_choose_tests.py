@@ -2,6 +2,7 @@
 """TAP: which tests ./dev test runs in the plain build, from made-up folders; and that this build marks those that hold more without
 a sanitizer. Arguments: the source root and a build folder."""
 
+import functools
 import json
 import pathlib
 import re
@@ -72,6 +73,15 @@ def whole(tests, ran):
         return done.returncode, done.stdout.splitlines()
 
 
+@functools.cache
+def files_below(folder):
+    """The files of a folder and of those in it, by their names."""
+    found = {}
+    for path in folder.rglob("*.[ch]"):
+        found.setdefault(path.name, []).append(path)
+    return found
+
+
 def sources_of(described):
     """The files under tests/ that a test is made of: those that its command names, and the headers that a C file takes from there."""
     found = []
@@ -81,10 +91,10 @@ def sources_of(described):
             found.append(word.resolve())
         elif word.suffix == ".c" and program.is_relative_to(BUILD):
             # A test_x.c of the folder whose program runs it.
-            found += (ROOT / program.relative_to(BUILD)).parent.rglob(word.name)
+            found += files_below((ROOT / program.relative_to(BUILD)).parent).get(word.name, [])
     for path in list(found):
         for header in re.findall(r'#include "(\w+\.h)"', path.read_text()) if path.suffix == ".c" else []:
-            found += (ROOT / "tests").rglob(header)
+            found += files_below(ROOT / "tests").get(header, [])
     return set(found)
 
 
