@@ -732,6 +732,10 @@ def services_of_two_servers_share_addresses_and_ports(coracle, flags):
     small = ["--service-cluster-ip-range=10.9.0.0/28", "--service-node-port-range=30100-30112", "--etcd-prefix=/services"]
     with Shared() as etcd, Server(coracle, "--etcd-servers", etcd.urls, *small, *flags) as a, \
             Server(coracle, "--etcd-servers", etcd.urls, *small, *flags) as b:
+        # On a busy machine the servers are ready earlier than that.
+        for server in (a, b):
+            wait_for("default/kubernetes", WAIT_S, lambda server=server: server.get(f"{services}/kubernetes").status == 200)
+
         def create(i):
             body = {"metadata": {"name": f"s{i}"}, "spec": {"type": "NodePort", "ports": [{"port": 80}]}}
             return (a, b)[i % 2].request("POST", services, body)
