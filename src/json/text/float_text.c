@@ -1,55 +1,119 @@
+/* yyjson reads and prints doubles exactly, in a tenth of the time that the C library takes; an
+ * object may have a hundred thousand of them. The layout is Go's: yyjson's text is only taken
+ * apart. Failures: none. What yyjson does not read as a double is left to the C library. Thread:
+ * any. */
 #include "json/text/float_text.h"
 
 #include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#define DIGITS_MAX 17 /* that tell every double from its neighbours */
+#include "json/text/json_int.h"
 
-/* "d.ddde±xx" with as few digits as tell the number. */
-static void print_shortest(double value, char *out)
+#define POOL_BYTES 512 /* more than yyjson allocates for one number */
+
+/* 0.ddd × 10^point; of zero the only digit is 0. */
+struct decimal {
+    char digits[COR_FLOAT_TEXT_MAX];
+    size_t n;
+    int point; /* digits before it; 0 and less: zeros are between it and the digits */
+};
+
+/* Takes a number's text apart: digits, perhaps a point among them, perhaps an exponent. */
+static void decimal_read(struct decimal *d, const char *p)
 {
-    for (int digits = 1; digits <= DIGITS_MAX; digits++) {
-        snprintf(out, COR_FLOAT_TEXT_MAX, "%.*e", digits - 1, value);
-        if (strtod(out, NULL) == value)
-            return;
+    bool is_fraction = false;
+
+    *d = (struct decimal){.n = 0};
+    for (; *p && *p != 'e'; p++) {
+        if (*p == '.') {
+            is_fraction = true;
+            continue;
+        }
+        if (d->n > 0 || *p != '0') {
+            assert(d->n < sizeof(d->digits));
+            d->digits[d->n++] = *p;
+            d->point += !is_fraction;
+        } else {
+            d->point -= is_fraction;
+        }
     }
+    if (*p == 'e')
+        d->point += (int)strtol(p + 1, NULL, 10);
+    while (d->n > 0 && d->digits[d->n - 1] == '0')
+        d->n--;
+    if (d->n == 0)
+        *d = (struct decimal){.digits = "0", .n = 1, .point = 1};
+}
+
+/* The fewest digits that tell the number from its neighbours. */
+static void decimal_of(struct decimal *d, double value)
+{
+    char pool[POOL_BYTES], *text;
+    yyjson_val number = {0};
+    yyjson_alc alc;
+
+    yyjson_set_real(&number, value);
+    (void)yyjson_alc_pool_init(&alc, pool, sizeof(pool));
+    text = yyjson_val_write_opts(&number, 0, &alc, NULL, NULL);
+    assert(text);
+    decimal_read(d, text);
+}
+
+static size_t write_with_exponent(const struct decimal *d, char *out)
+{
+    size_t n = 0;
+
+    out[n++] = d->digits[0];
+    if (d->n > 1) {
+        out[n++] = '.';
+        memcpy(out + n, d->digits + 1, d->n - 1);
+        n += d->n - 1;
+    }
+    /* Go has no zero before the last digit of an exponent: 1e-7. */
+    return n + (size_t)snprintf(out + n, COR_FLOAT_TEXT_MAX - n - 1, "e%+d", d->point - 1);
+}
+
+static size_t write_plainly(const struct decimal *d, char *out)
+{
+    size_t n = 0;
+
+    if (d->point <= 0)
+        out[n++] = '0';
+    for (int i = d->point <= 0 ? d->point : 0; i < (int)d->n || i < d->point; i++) {
+        if (i == d->point)
+            out[n++] = '.';
+        out[n++] = i >= 0 && i < (int)d->n ? d->digits[i] : '0';
+    }
+    return n;
 }
 
 struct cor_str cor_float_print(double value, char *out)
 {
-    char text[COR_FLOAT_TEXT_MAX], digits[COR_FLOAT_TEXT_MAX], *e;
     double size = fabs(value);
-    size_t n = 0, w = 0;
-    int point; /* digits before it; 0 and less: zeros are between it and the digits */
+    struct decimal d;
+    size_t n = 0;
 
     assert(isfinite(value));
-    print_shortest(value, text);
-    e = strchr(text, 'e');
-    if (value != 0 && (size < 1e-6 || size >= 1e21)) {
-        /* Go has no zero before the last digit of an exponent: 1e-7. */
-        if (e[2] == '0')
-            memmove(e + 2, e + 3, strlen(e + 3) + 1);
-        n = strlen(text);
-        memcpy(out, text, n + 1);
-        return cor_str(out, n);
-    }
-    for (const char *p = text; p < e; p++) {
-        if (*p >= '0' && *p <= '9')
-            digits[n++] = *p;
-    }
-    point = (int)strtol(e + 1, NULL, 10) + 1;
-    if (text[0] == '-')
-        out[w++] = '-';
-    if (point <= 0)
-        out[w++] = '0';
-    for (int i = point <= 0 ? point : 0; i < (int)n || i < point; i++) {
-        if (i == point)
-            out[w++] = '.';
-        out[w++] = i >= 0 && i < (int)n ? digits[i] : '0';
-    }
-    out[w] = '\0';
-    return cor_str(out, w);
+    decimal_of(&d, size);
+    if (signbit(value))
+        out[n++] = '-';
+    if (value != 0 && (size < 1e-6 || size >= 1e21))
+        n += write_with_exponent(&d, out + n);
+    else
+        n += write_plainly(&d, out + n);
+    out[n] = '\0';
+    return cor_str(out, n);
+}
+
+double cor_float_read(struct cor_str number)
+{
+    yyjson_val value;
+
+    /* yyjson makes integers of some texts, and knows no infinity. */
+    if (yyjson_read_number(number.p, &value, 0, &cor_json_alc, NULL) == number.p + number.n &&
+        yyjson_is_real(&value))
+        return yyjson_get_real(&value);
+    return strtod(number.p, NULL);
 }

@@ -10,4 +10,8 @@
  * `value` is finite; `out` has room for COR_FLOAT_TEXT_MAX bytes. */
 struct cor_str cor_float_print(double value, char *out);
 
+/* The double that is nearest to a valid JSON number; infinite for what is too large. `number` is
+ * followed by a byte that belongs to no number. */
+double cor_float_read(struct cor_str number);
+
 #endif

@@ -2,8 +2,8 @@
  * are printed again, and everything between two of them is copied as it is. Thread: any (pure). */
 #include "schema/structural/numbers.h"
 
+#include <float.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/err.h"
@@ -19,11 +19,37 @@ static const char *skip_string(const char *p, const char *end)
     return p < end ? p + 1 : end;
 }
 
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
 static const char *number_end(const char *p, const char *end)
 {
-    while (p < end && (strchr("+-.eE", *p) || (*p >= '0' && *p <= '9')) && *p)
+    while (p < end && (is_digit(*p) || *p == '.' || *p == '-' || *p == '+' || (*p | 32) == 'e'))
         p++;
     return p;
+}
+
+/* Does upstream write the decimal as it is? A text of DBL_DIG digits at most is the shortest one of
+ * its number when it has no zeros at its ends; from 1e-6 on it has no exponent. To read and to
+ * print such a number costs more than all else that is done with an object of many. */
+static bool is_shortest_decimal(struct cor_str number)
+{
+    const char *p = number.p, *end = number.p + number.n, *point;
+    size_t zeros = 0;
+
+    p += *p == '-';
+    point = memchr(p, '.', (size_t)(end - p));
+    if (!point || end - p > DBL_DIG + 1 || end[-1] == '0')
+        return false;
+    for (const char *at = p; at < end; at++) {
+        if (at != point && !is_digit(*at))
+            return false;
+    }
+    while (point + 1 + zeros < end && point[1 + zeros] == '0')
+        zeros++;
+    return *p != '0' || (point == p + 1 && zeros < 6);
 }
 
 /* The number as upstream writes it; `room` is for the text. */
@@ -34,7 +60,9 @@ static struct cor_str print_number(struct cor_str number, char *room)
 
     if (cor_str_to_i64(number, &integer) == 0 && !cor_str_eq(number, COR_STR("-0")))
         return number;
-    real = strtod(number.p, NULL); /* a number is followed by another byte of JSON */
+    if (is_shortest_decimal(number))
+        return number;
+    real = cor_float_read(number); /* a number is followed by another byte of JSON */
     if (!isfinite(real))
         return number;
     return cor_float_print(real, room);
