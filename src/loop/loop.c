@@ -129,6 +129,8 @@ int cor_loop_new(size_t mail_max, struct cor_loop **ret_loop)
         uv_loop_close(&loop->uv);
         return -COR_EIO;
     }
+    /* A letter may bring a large value from the store, which its receiver decodes at once. */
+    loop->mail_share.counts_first = true;
     loop->wake.data = loop;
     uv_poll_start(&loop->wake, UV_READABLE, on_wake);
     uv_idle_init(&loop->uv, &loop->own_wake);

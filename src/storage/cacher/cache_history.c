@@ -353,10 +353,7 @@ static bool batch_must_renew(const struct history_reading *h, const struct store
     const struct cor_store *store = h->cacher->store;
 
     for (size_t i = 0; i < batch->nevents; i++) {
-        const struct cor_feed_event *event = &batch->events[i];
-
-        if ((!event->deleted && cor_store_decodes_slowly(store, event->kv)) ||
-            (event->prev && cor_store_decodes_slowly(store, event->prev)))
+        if (cor_store_decodes_event_slowly(store, &batch->events[i]))
             return true;
     }
     return false;

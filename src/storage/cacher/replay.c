@@ -41,8 +41,6 @@
 #define SHARED_MS 2000
 /* Watches that are looked at before other work of the loop gets its turn. */
 #define TURN_VISITS 16384
-/* To bring a value into the form of the schema takes so many times as long as to decode it. */
-#define RENEW_COST 8
 /* For a client whose watch finds no feed of the engine. */
 #define BUSY_RETRY_S 1
 
@@ -453,14 +451,6 @@ static void replay_hold(struct replay *r)
 
 /* Turns. */
 
-static bool event_must_renew(const struct replay *r, const struct cor_feed_event *event)
-{
-    const struct cor_store *store = r->reader->store;
-
-    return (!event->deleted && cor_store_decodes_slowly(store, event->kv)) ||
-           (event->prev && cor_store_decodes_slowly(store, event->prev));
-}
-
 /* One event, or what is between two. False: there is nothing more to do now. */
 static bool replay_step(struct replay *r, size_t *bytes)
 {
@@ -479,7 +469,8 @@ static bool replay_step(struct replay *r, size_t *bytes)
     }
     if (!r->has_change) {
         r->change_bytes = cor_store_backlog_pop(&r->backlog, &event);
-        *bytes += r->change_bytes * (event_must_renew(r, &event) ? RENEW_COST : 1);
+        *bytes += r->change_bytes *
+                  (cor_store_decodes_event_slowly(r->reader->store, &event) ? STORE_RENEW_COST : 1);
         is_taken = replay_take(r, &event);
         cor_kv_unref(event.kv);
         cor_kv_unref(event.prev);

@@ -137,6 +137,13 @@ static int store_unreadable(const struct cor_kv *kv, const char *what, const str
                                 cor_status_message(why));
 }
 
+bool cor_store_decodes_event_slowly(const struct cor_store *store,
+                                    const struct cor_feed_event *event)
+{
+    return (!event->deleted && cor_store_decodes_slowly(store, event->kv)) ||
+           (event->prev && cor_store_decodes_slowly(store, event->prev));
+}
+
 int cor_store_try_decode(const struct cor_store *store, const struct cor_kv *kv, cor_rev rev,
                          struct cor_object **ret_object, bool *ret_rewrite,
                          struct cor_status *reterr_status)

@@ -71,6 +71,9 @@ static inline bool cor_store_decodes_slowly(const struct cor_store *store, const
 {
     return cor_value_is_slow(store->codec, cor_kv_value(kv), kv->mod_rev);
 }
+/* The same of one of the values that an event has. */
+bool cor_store_decodes_event_slowly(const struct cor_store *store,
+                                    const struct cor_feed_event *event);
 
 /* Counts one value that cannot be decoded. */
 void cor_store_count_unreadable(const struct cor_store *store);

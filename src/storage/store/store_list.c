@@ -195,7 +195,8 @@ static void list_work(struct list_op *op)
             return;
         }
         items++;
-        bytes += op->last->value_len;
+        bytes += op->last->value_len *
+                 (cor_store_decodes_slowly(op->store, op->last) ? STORE_RENEW_COST : 1);
     }
     if (op->at < op->pages.range.ret_nkvs)
         list_finish(op, true);

@@ -12,6 +12,8 @@
 /* A turn gives way to other work of the loop after so many items, or so many bytes of them. */
 #define STORE_TURN_ITEMS_MAX 256
 #define STORE_TURN_BYTES_MAX (1u << 20)
+/* To bring a value into the form of the schema takes so many times as long as to decode it. */
+#define STORE_RENEW_COST 8
 
 struct store_turn {
     struct cor_mail mail;

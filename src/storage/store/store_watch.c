@@ -216,6 +216,12 @@ static void watch_on_read(struct cor_engine_req *req)
     watch_schedule(w);
 }
 
+/* How many times its bytes the event counts in a turn. */
+static size_t watch_cost(const struct cor_store_watch *w, const struct cor_feed_event *event)
+{
+    return cor_store_decodes_event_slowly(w->store, event) ? STORE_RENEW_COST : 1;
+}
+
 /* Delivers one object of the page, or goes on to the next page or state. Returns the object's size.
  */
 static size_t watch_step_syncing(struct cor_store_watch *w)
@@ -226,7 +232,7 @@ static size_t watch_step_syncing(struct cor_store_watch *w)
     if (w->at < page->ret_nkvs) {
         initial.kv = page->ret_kvs[w->at++];
         watch_deliver(w, &initial, true);
-        return initial.kv->value_len;
+        return initial.kv->value_len * watch_cost(w, &initial);
     }
     if (!page->ret_more)
         w->state = SYNCED;
@@ -345,6 +351,7 @@ static bool watch_step_live(struct cor_store_watch *w, size_t *ret_bytes)
     credit = cor_store_backlog_credit(&w->backlog, *ret_bytes);
     if (credit > 0)
         cor_feed_credit(w->feed.feed, credit);
+    *ret_bytes *= watch_cost(w, &change);
     if (change.kv->mod_rev > w->want_rev)
         watch_deliver(w, &change, false);
     cor_kv_unref(change.kv);
