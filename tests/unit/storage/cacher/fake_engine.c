@@ -396,24 +396,30 @@ static void tell(struct fake *f, const struct cor_feed_event *events, size_t n)
 static struct cor_feed_event put(struct fake *f, const char *ns, const char *name, const char *node,
                                  const char *more)
 {
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf value = {.max = 1u << 20};
     struct cor_feed_event event = {0};
-    char key[128], value[4096];
+    char key[128];
 
     snprintf(key, sizeof(key), "/registry/pods/%s/%s", ns, name);
-    snprintf(value, sizeof(value),
-             "{\"kind\":\"Pod\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"%s\",\"namespace\":"
-             "\"%s\"},\"spec\":{\"more\":\"%s\",\"nodeName\":\"%s\"}}",
-             name, ns, more ? more : "", node ? node : "");
     if (f->junk && strcmp(name, f->junk) == 0)
-        snprintf(value, sizeof(value), "junk");
+        assert_int_equal(cor_buf_addz(&value, "junk"), 0);
+    else
+        assert_int_equal(
+            cor_buf_addf(
+                &value,
+                "{\"kind\":\"Pod\",\"apiVersion\":\"v1\",\"metadata\":{%s%s%s\"name\":\"%s\","
+                "\"namespace\":\"%s\"},\"spec\":{\"more\":\"%s\",\"nodeName\":\"%s\"}}",
+                f->labels ? "\"labels\":" : "", f->labels ? f->labels : "", f->labels ? "," : "",
+                name, ns, more ? more : "", node ? node : ""),
+            0);
     event.prev = cor_map_peek(&f->kvs, cor_strz(key));
-    event.kv = cor_kv_new(cor_strz(key), cor_strz(value),
+    event.kv = cor_kv_new(cor_strz(key), cor_buf_str(&value),
                           event.prev ? event.prev->create_rev : f->rev, f->rev, 0);
     assert_non_null(event.kv);
     assert_int_equal(cor_map_put(&f->kvs, cor_kv_key(event.kv), event.kv, NULL), 0);
     if (f->brings_objects)
         assert_int_equal(
-            cor_object_parse(cor_strz(value), NULL, NULL, NULL, &event.kv->object, NULL), 0);
+            cor_object_parse(cor_buf_str(&value), NULL, NULL, NULL, &event.kv->object, NULL), 0);
     return event;
 }
 

@@ -28,6 +28,7 @@ struct fake {
     bool refuse_feeds;   /* feeds cannot be opened */
     size_t feeds_opened; /* so far */
     bool brings_objects; /* puts hand their object to the feeds, as the store does */
+    const char *labels;  /* of the pods that puts write, as JSON; NULL: none */
     const char *junk;    /* puts of a pod of this name write a value that cannot be decoded */
     size_t statuses;     /* status requests so far */
     size_t page_max;     /* keys of an answer to a range without a limit; 0: all */

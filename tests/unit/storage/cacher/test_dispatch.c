@@ -450,6 +450,68 @@ TEST(cacher_dispatch, what_many_watchers_are_given_is_shared_among_the_turns_of_
     fake_close(&f);
 }
 
+enum { LOOKING = 100, LABELS = 5000 };
+
+/* Takes the whole share that deliveries have of a turn. */
+static void take_the_share(void *arg, const struct cor_reader_event *event)
+{
+    uint64_t until_us = cor_clock_mono_us(cor_clock_real()) + 5000;
+
+    ++*(size_t *)arg;
+    while (cor_clock_mono_us(cor_clock_real()) < until_us)
+        ;
+}
+
+/* Without that, hundreds of watches that select nothing would have one turn for all their looks. */
+TEST(cacher_dispatch, looks_at_many_labels_are_left_to_later_turns_when_the_share_is_used_up)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf labels = {.max = 1u << 20};
+    static struct fake_watch greedy[2], looking[LOOKING];
+    size_t ntold = 0;
+    uint64_t walked;
+
+    fake_open(&f, 0);
+    cor_loop_measure_turns(f.loop); /* Only then turns are told apart. */
+    assert_int_equal(cor_buf_addz(&labels, "{\"l\":\"no\""), 0);
+    for (int i = 0; i < LABELS; i++)
+        assert_int_equal(cor_buf_addf(&labels, ",\"l%05d\":\"v\"", i), 0);
+    assert_int_equal(cor_buf_addz(&labels, ",\"zz\":\"no\"}"), 0);
+    for (size_t i = 0; i < COR_ARRAY_LEN(greedy); i++) {
+        struct cor_reader_watch_opts opts = fake_watch_opts(&greedy[i], rv(f.rev), "");
+
+        opts.on_event = take_the_share;
+        opts.arg = &ntold;
+        fake_watch_open(&f, &greedy[i], "/pods", &opts);
+    }
+    for (size_t i = 0; i < LOOKING; i++) {
+        struct cor_reader_watch_opts opts = fake_watch_opts(&looking[i], rv(f.rev), "");
+
+        assert_int_equal(cor_predicate_parse(COR_STR("zz=yes"), cor_str("", 0), NULL,
+                                             &looking[i].predicate, NULL),
+                         0);
+        fake_watch_open(&f, &looking[i], "/pods", &opts);
+    }
+    fake_settle(&f);
+    walked = stats().walked;
+    f.labels = cor_buf_z(&labels);
+    fake_put(&f, "ns", "p", "a", NULL);
+    fake_settle(&f);
+    fake_settle(&f);
+    assert_int_equal(ntold, COR_ARRAY_LEN(greedy));
+    assert_int_equal(stats().lagging, 0);
+    assert_int_equal(stats().idle, COR_ARRAY_LEN(greedy) + LOOKING);
+    /* The first few looks are no more than hundreds of ordinary ones. */
+    assert_uint_in_range(stats().walked - walked, LOOKING - 10, LOOKING);
+    for (size_t i = 0; i < LOOKING; i++) {
+        assert_int_equal(looking[i].n, 0);
+        fake_watch_close(&looking[i]);
+    }
+    for (size_t i = 0; i < COR_ARRAY_LEN(greedy); i++)
+        fake_watch_close(&greedy[i]);
+    f.labels = NULL;
+    fake_close(&f);
+}
+
 TEST(cacher_dispatch, changes_of_one_revision_are_all_delivered_at_it)
 {
     struct fake_watch live, later;
