@@ -1,4 +1,5 @@
 #include "base/duration.h"
+#include "base/ascii.h"
 
 #include <stdbool.h>
 #include <string.h>
@@ -15,17 +16,12 @@ static const struct {
     {"ms", 1000000},     {"s", 1000000000}, {"m", 60 * 1000000000LL}, {"h", 3600 * 1000000000LL},
 };
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
 /* The unit ends where the next number begins. */
 static int take_unit(struct cor_str *s, int64_t *ret_ns, struct cor_str *reterr_unit)
 {
     size_t n = 0;
 
-    while (n < s->n && s->p[n] != '.' && !is_digit(s->p[n]))
+    while (n < s->n && s->p[n] != '.' && !cor_is_digit(s->p[n]))
         n++;
     for (size_t i = 0; i < COR_ARRAY_LEN(units); i++) {
         if (cor_str_eqz(cor_str(s->p, n), units[i].name)) {
@@ -47,13 +43,13 @@ static int take_part(struct cor_str *s, int64_t *sum, struct cor_str *reterr_uni
     size_t digits = 0;
     int r;
 
-    for (; s->n && is_digit(s->p[0]); *s = cor_str_from(*s, 1), digits++)
+    for (; s->n && cor_is_digit(s->p[0]); *s = cor_str_from(*s, 1), digits++)
         if (__builtin_mul_overflow(whole, 10, &whole) ||
             __builtin_add_overflow(whole, s->p[0] - '0', &whole))
             return -COR_ETOOBIG;
     if (s->n && s->p[0] == '.') {
         *s = cor_str_from(*s, 1);
-        for (; s->n && is_digit(s->p[0]); *s = cor_str_from(*s, 1), digits++) {
+        for (; s->n && cor_is_digit(s->p[0]); *s = cor_str_from(*s, 1), digits++) {
             if (fraction > (INT64_MAX - 9) / 10)
                 continue;
             fraction = fraction * 10 + (s->p[0] - '0');

@@ -6,19 +6,13 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
+#include "base/words.h"
 
 #define DIGITS_MAX 17
 /* A longer scalar is not a number that fits; yaml.v2 would read a few more digits of a float. */
 #define NUMBER_TEXT_MAX 400
 
-static bool is_one_of(struct cor_str text, const char *const *words, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        if (cor_str_eqz(text, words[i]))
-            return true;
-    return false;
-}
-#define IS_ONE_OF(text, words) is_one_of(text, words, COR_ARRAY_LEN(words))
+#define IS_ONE_OF(text, words) cor_str_is_one_of(text, words, COR_ARRAY_LEN(words))
 
 static bool find_word(struct cor_str text, struct cor_yaml_scalar *ret)
 {

@@ -5,6 +5,7 @@
 
 #include <yaml.h>
 
+#include "base/ascii.h"
 #include "base/err.h"
 #include "base/mem.h"
 #include "codec/yaml.h"
@@ -96,11 +97,6 @@ static bool emit_number(struct writer *w, struct cor_str value)
     return emit_scalar(w, cor_strz(number), YAML_PLAIN_SCALAR_STYLE);
 }
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
 /* Every byte of a multi-byte character counts as a letter; their order is that of the characters.
  */
 static bool is_letter(char c)
@@ -113,7 +109,7 @@ static int64_t number_at(struct cor_str s, size_t at, int64_t v, size_t *ret_end
 {
     uint64_t u = (uint64_t)v;
 
-    for (; at < s.n && is_digit(s.p[at]); at++)
+    for (; at < s.n && cor_is_digit(s.p[at]); at++)
         u = u * 10 + (uint64_t)(s.p[at] - '0');
     *ret_end = at;
     return (int64_t)u;
@@ -130,7 +126,7 @@ static int compare_at(struct cor_str a, struct cor_str b, size_t i)
     if (a_letter || b_letter)
         return b_letter ? -1 : 1;
     if (a.p[i] == '0' || b.p[i] == '0')
-        for (size_t j = i; lead == 0 && j > 0 && is_digit(a.p[j - 1]); j--)
+        for (size_t j = i; lead == 0 && j > 0 && cor_is_digit(a.p[j - 1]); j--)
             lead = a.p[j - 1] != '0';
     a_number = number_at(a, i, lead, &a_end);
     b_number = number_at(b, i, lead, &b_end);

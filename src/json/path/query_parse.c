@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/ascii.h"
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "json/path/query_int.h"
@@ -59,15 +60,11 @@ static struct cor_str since(const struct parser *ps, size_t start)
     return cor_str(ps->in.p + start, ps->at - start);
 }
 
-static bool is_digit(int c)
-{
-    return c >= '0' && c <= '9';
-}
-
 /* Letters outside ASCII are not looked up: no name that begins so has a meaning. */
 static bool is_alphanumeric(int c)
 {
-    return c == '_' || is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c >= 0x80;
+    return c == '_' || cor_is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+           c >= 0x80;
 }
 
 static bool ends_name(int c)
@@ -345,7 +342,7 @@ static bool digits_value(struct cor_str text, size_t n, unsigned base, uint32_t 
         unsigned char c = (unsigned char)text.p[i];
         unsigned digit = 99;
 
-        if (is_digit(c))
+        if (cor_is_digit(c))
             digit = c - (unsigned)'0';
         else if ((c | 32) >= 'a' && (c | 32) <= 'f')
             digit = (c | 32u) - 'a' + 10;
@@ -375,7 +372,7 @@ static size_t unescape_one(struct cor_str text, char quote, char *out, size_t *n
         out[(*n)++] = (char)value;
         return 3;
     }
-    if (is_digit((unsigned char)text.p[0]) && digits_value(text, 3, 8, &value) && value < 256) {
+    if (cor_is_digit((unsigned char)text.p[0]) && digits_value(text, 3, 8, &value) && value < 256) {
         out[(*n)++] = (char)value;
         return 3;
     }
@@ -433,7 +430,7 @@ static int query_number(struct parser *ps, struct query_list *list)
 
     if (peek(ps) == '+' || peek(ps) == '-')
         ps->at++;
-    while (peek(ps) == '.' || is_digit(peek(ps)))
+    while (peek(ps) == '.' || cor_is_digit(peek(ps)))
         ps->at++;
     number = since(ps, start);
     node = query_add(ps, list, QUERY_INT);
@@ -509,7 +506,7 @@ static int query_inside(struct parser *ps, struct query_list *list)
         } else if (c == '.') {
             ps->at++;
             r = query_field(ps, list);
-        } else if (c == '+' || c == '-' || is_digit(c)) {
+        } else if (c == '+' || c == '-' || cor_is_digit(c)) {
             r = query_number(ps, list);
         } else if (is_alphanumeric(c)) {
             r = query_word(ps, list);

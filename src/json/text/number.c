@@ -8,6 +8,7 @@
  * Numbers that are too small round to zero and are held. Thread: any (pure). */
 #include <assert.h>
 
+#include "base/ascii.h"
 #include "json/text/json_int.h"
 
 #define EXPONENT_MAX 308
@@ -21,11 +22,6 @@ static const char infinite_from[] =
     "7711531764475730270069855571366959622842914819860834936475292719074168444365510704342711559699"
     "508093042880177904174497792";
 
-static inline bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
 static int64_t read_exponent(const char *p, const char *end)
 {
     bool negative = p < end && *p == '-';
@@ -33,7 +29,7 @@ static int64_t read_exponent(const char *p, const char *end)
 
     if (p < end && (*p == '-' || *p == '+'))
         p++;
-    for (; p < end && is_digit(*p); p++) {
+    for (; p < end && cor_is_digit(*p); p++) {
         if (v < EXPONENT_CLAMP)
             v = v * 10 + (*p - '0');
     }
@@ -48,7 +44,7 @@ static bool reaches_limit(const char *p, const char *end)
 
         if (p < end && *p == '.')
             p++;
-        digit = p < end && is_digit(*p) ? *p++ : '0';
+        digit = p < end && cor_is_digit(*p) ? *p++ : '0';
         if (digit != infinite_from[i])
             return digit > infinite_from[i];
     }
@@ -64,7 +60,7 @@ bool cor_json_number_is_finite(struct cor_str number)
     assert(number.n > 0);
     if (*p == '-')
         p++;
-    for (; p < end && (is_digit(*p) || *p == '.'); p++) {
+    for (; p < end && (cor_is_digit(*p) || *p == '.'); p++) {
         if (*p == '.') {
             after_point = true;
             continue;

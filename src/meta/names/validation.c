@@ -1,4 +1,5 @@
 #include "meta/names/validation.h"
+#include "base/ascii.h"
 
 #include <assert.h>
 
@@ -47,21 +48,6 @@ static void complain(struct cor_complaints *c, const char *text)
     c->text[c->n++] = text;
 }
 
-static bool is_lower(char c)
-{
-    return c >= 'a' && c <= 'z';
-}
-
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
-static bool is_alnum(char c)
-{
-    return is_lower(c) || is_digit(c) || (c >= 'A' && c <= 'Z');
-}
-
 /* Labels of lower-case letters, digits and inner dashes, joined by dots when those are allowed. */
 static bool is_dns_name(const struct subject *sub, bool dots)
 {
@@ -74,7 +60,7 @@ static bool is_dns_name(const struct subject *sub, bool dots)
             return false;
         if (c == '-' && prev == '.')
             return false;
-        if (c != '.' && c != '-' && !is_lower(c) && !is_digit(c))
+        if (c != '.' && c != '-' && !cor_is_lower(c) && !cor_is_digit(c))
             return false;
         prev = c;
     }
@@ -83,10 +69,10 @@ static bool is_dns_name(const struct subject *sub, bool dots)
 
 static bool is_qualified_part(struct cor_str s)
 {
-    if (s.n == 0 || !is_alnum(s.p[0]) || !is_alnum(s.p[s.n - 1]))
+    if (s.n == 0 || !cor_is_alphanumeric(s.p[0]) || !cor_is_alphanumeric(s.p[s.n - 1]))
         return false;
     for (size_t i = 0; i < s.n; i++) {
-        if (!is_alnum(s.p[i]) && s.p[i] != '-' && s.p[i] != '_' && s.p[i] != '.')
+        if (!cor_is_alphanumeric(s.p[i]) && s.p[i] != '-' && s.p[i] != '_' && s.p[i] != '.')
             return false;
     }
     return true;
@@ -118,7 +104,7 @@ static void check_dns1035_label(const struct subject *sub, struct cor_complaints
 {
     if (subject_len(sub) > LABEL_BYTES_MAX)
         complain(c, NAME_TOO_LONG);
-    if (!is_dns_name(sub, false) || is_digit(subject_at(sub, 0)))
+    if (!is_dns_name(sub, false) || cor_is_digit(subject_at(sub, 0)))
         complain(c, "a DNS-1035 label must consist of lower case alphanumeric characters or '-', "
                     "start with an alphabetic character, and end with an alphanumeric character "
                     "(e.g. 'my-name',  or 'abc-123', regex used for validation is "

@@ -14,6 +14,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/words.h"
 #include "coracle/quantity.h"
 #include "coracle/time.h"
 #include "json/text/json.h"
@@ -28,14 +29,6 @@ struct side {
 };
 
 /* ---- names ---- */
-
-static bool is_one_of(struct cor_str name, const char *const *names, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        if (cor_str_eqz(name, names[i]))
-            return true;
-    return false;
-}
 
 static bool ends_with(struct cor_str name, struct cor_str end)
 {
@@ -70,12 +63,12 @@ enum cor_equality_rule cor_equality_rule_of(struct cor_str name)
                                         "labels",      "matchLabels",     "nodeSelector",
                                         "stringData",  "volumeAttributes"};
 
-    if (is_one_of(name, quantities, COR_ARRAY_LEN(quantities)))
+    if (cor_str_is_one_of(name, quantities, COR_ARRAY_LEN(quantities)))
         return COR_EQUALITY_QUANTITY;
-    if (is_one_of(name, texts, COR_ARRAY_LEN(texts)))
+    if (cor_str_is_one_of(name, texts, COR_ARRAY_LEN(texts)))
         return COR_EQUALITY_TEXTS;
     if (ends_with(name, COR_STR("Time")) || ends_with(name, COR_STR("Timestamp")) ||
-        is_one_of(name, times, COR_ARRAY_LEN(times)))
+        cor_str_is_one_of(name, times, COR_ARRAY_LEN(times)))
         return COR_EQUALITY_TIME;
     return COR_EQUALITY_JSON;
 }

@@ -2,6 +2,7 @@
  * name rules of meta/names/validation.h and are only called here. */
 #include <string.h>
 
+#include "base/ascii.h"
 #include "base/err.h"
 #include "meta/status/quote.h"
 #include "schema/format/format_int.h"
@@ -20,24 +21,14 @@
 
 static bool is_lower_alnum(char c)
 {
-    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
-}
-
-static bool is_alpha(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
-
-static bool is_alnum(char c)
-{
-    return is_alpha(c) || (c >= '0' && c <= '9');
+    return cor_is_lower(c) || cor_is_digit(c);
 }
 
 /* Does the text consist of letters, digits and `others` only, and of at least one of them? */
 static bool consists_of(struct cor_str text, const char *others)
 {
     for (size_t i = 0; i < text.n; i++) {
-        if (!is_alnum(text.p[i]) && (text.p[i] == '\0' || !strchr(others, text.p[i])))
+        if (!cor_is_alphanumeric(text.p[i]) && (text.p[i] == '\0' || !strchr(others, text.p[i])))
             return false;
     }
     return text.n > 0;
@@ -231,7 +222,7 @@ void cor_format_check_env_name(struct cor_format_run *run)
 
 void cor_format_check_c_identifier(struct cor_format_run *run)
 {
-    if (!consists_of(run->text, "_") || (!is_alpha(run->text.p[0]) && run->text.p[0] != '_'))
+    if (!consists_of(run->text, "_") || (!cor_is_letter(run->text.p[0]) && run->text.p[0] != '_'))
         cor_format_invalid(run, "a valid C identifier must start with alphabetic character or '_', "
                                 "followed by a string of alphanumeric characters or '_' (e.g. "
                                 "'my_name',  or 'MY_NAME',  or 'MyName', regex used for validation "
@@ -251,7 +242,7 @@ void cor_format_check_condition_reason(struct cor_format_run *run)
     struct cor_str text = run->text;
     char last = text.n > 0 ? text.p[text.n - 1] : '\0';
 
-    if (!consists_of(text, "_,:") || !is_alpha(text.p[0]) || last == ',' || last == ':')
+    if (!consists_of(text, "_,:") || !cor_is_letter(text.p[0]) || last == ',' || last == ':')
         cor_format_invalid(
             run, "a condition reason must start with alphabetic character, optionally followed by "
                  "a string of alphanumeric characters or '_,:', and must end with an alphanumeric "

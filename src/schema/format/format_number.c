@@ -1,21 +1,12 @@
 /* The formats of numbers: ports and their names, percentages, identifiers of users, file modes
  * (contract validation 3.1.20, 3.2.1 to 3.2.6). */
+#include "base/ascii.h"
 #include "schema/format/format_int.h"
 
 #define PORT_MAX            65535
 #define PORT_NAME_BYTES_MAX 15
 #define ID_MAX              INT32_MAX
 #define FILE_MODE_MAX       0777
-
-static bool is_lower(char c)
-{
-    return c >= 'a' && c <= 'z';
-}
-
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
 
 void cor_format_check_file_mode(struct cor_format_run *run)
 {
@@ -37,8 +28,8 @@ void cor_format_check_port_name(struct cor_format_run *run)
     for (size_t i = 0; i < name.n; i++) {
         char c = name.p[i];
 
-        is_clean &= is_lower(c) || is_digit(c) || c == '-';
-        has_letter |= is_lower(c);
+        is_clean &= cor_is_lower(c) || cor_is_digit(c) || c == '-';
+        has_letter |= cor_is_lower(c);
         has_pair |= c == '-' && i > 0 && name.p[i - 1] == '-';
     }
     if (name.n > PORT_NAME_BYTES_MAX)
@@ -67,7 +58,7 @@ static bool is_percent(struct cor_str text)
     if (text.n < 2 || text.p[text.n - 1] != '%')
         return false;
     for (size_t i = 0; i + 1 < text.n; i++) {
-        if (!is_digit(text.p[i]))
+        if (!cor_is_digit(text.p[i]))
             return false;
     }
     return true;

@@ -9,6 +9,7 @@
 /* clang-format on */
 #include <string.h>
 
+#include "base/ascii.h"
 #include "base/err.h"
 #include "meta/status/quote.h"
 #include "schema/format/format_int.h"
@@ -54,11 +55,6 @@ static int url_refuse_text(struct url *url, const char *words, struct cor_str te
     return r < 0 ? r : url_refuse(url, after);
 }
 
-static bool is_alnum(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-}
-
 static bool is_one_of(char c, const char *set)
 {
     return c != '\0' && strchr(set, c) != NULL;
@@ -76,7 +72,7 @@ static int hex_of(char c)
 /* May a byte are in a host as it is? */
 static bool is_host_char(char c)
 {
-    return is_alnum(c) || is_one_of(c, "!$&'()*+,;=:[]<>\"-_.~");
+    return cor_is_alphanumeric(c) || is_one_of(c, "!$&'()*+,;=:[]<>\"-_.~");
 }
 
 /* The byte that the escape at the front of `rest` stands for; -1: it is not an escape, or not one
@@ -172,7 +168,7 @@ static int escape_user(struct cor_str text, struct cor_buf *out)
     int r = 0;
 
     for (size_t i = 0; r == 0 && i < text.n; i++) {
-        if (is_alnum(text.p[i]) || is_one_of(text.p[i], "-_.~$&+,;="))
+        if (cor_is_alphanumeric(text.p[i]) || is_one_of(text.p[i], "-_.~$&+,;="))
             r = cor_buf_addc(out, text.p[i]);
         else
             r = cor_buf_addf(out, "%%%02X", (unsigned char)text.p[i]);
@@ -194,7 +190,7 @@ static int parse_user(struct url *url, struct cor_str info)
     int r;
 
     for (size_t i = 0; i < info.n; i++) {
-        if (!is_alnum(info.p[i]) && !is_one_of(info.p[i], "-._:~!$&'()*+,;=%@"))
+        if (!cor_is_alphanumeric(info.p[i]) && !is_one_of(info.p[i], "-._:~!$&'()*+,;=%@"))
             return url_refuse(url, "net/url: invalid userinfo");
     }
     url->has_user = true;
@@ -223,7 +219,7 @@ static int parse_scheme(struct url *url, struct cor_str *rest)
 {
     for (size_t i = 0; i < rest->n; i++) {
         char c = rest->p[i];
-        bool is_letter = is_alnum(c) && !(c >= '0' && c <= '9');
+        bool is_letter = cor_is_letter(c);
         int r = 0;
 
         if (c == ':' && i == 0)
@@ -237,7 +233,7 @@ static int parse_scheme(struct url *url, struct cor_str *rest)
             *rest = cor_str_from(*rest, i + 1);
             return r;
         }
-        if (!is_letter && (i == 0 || (!is_alnum(c) && !is_one_of(c, "+-."))))
+        if (!is_letter && (i == 0 || (!cor_is_alphanumeric(c) && !is_one_of(c, "+-."))))
             return 0;
     }
     return 0;

@@ -7,34 +7,15 @@
  * first component is a domain when it looks like one (a dot, a colon, a capital, "localhost").
  * Thread: any. */
 #include "schema/go/image_reference.h"
+#include "base/ascii.h"
 
 #define NAME_BYTES_MAX 255
 #define ID_BYTES       64         /* 64 hex digits are the id of an image, not a name */
 #define OFFICIAL       "library/" /* precedes a name of one component on Docker Hub */
 
-static bool is_lower(char c)
-{
-    return c >= 'a' && c <= 'z';
-}
-
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
-static bool is_letter(char c)
-{
-    return is_lower((char)(c | 0x20));
-}
-
-static bool is_alnum(char c)
-{
-    return is_letter(c) || is_digit(c);
-}
-
 static bool is_hex(char c)
 {
-    return is_digit(c) || ((c | 0x20) >= 'a' && (c | 0x20) <= 'f');
+    return cor_is_digit(c) || ((c | 0x20) >= 'a' && (c | 0x20) <= 'f');
 }
 
 /* Lower-case letters and digits, with ".", "_", "__" or any number of "-" between them. */
@@ -45,7 +26,7 @@ static bool is_component(struct cor_str s)
     for (;;) {
         size_t start = i;
 
-        while (i < s.n && (is_lower(s.p[i]) || is_digit(s.p[i])))
+        while (i < s.n && (cor_is_lower(s.p[i]) || cor_is_digit(s.p[i])))
             i++;
         if (i == start)
             return false;
@@ -78,10 +59,11 @@ static bool is_host_name(struct cor_str s)
     while (s.p) {
         struct cor_str label = cor_str_cut(&s, '.');
 
-        if (label.n == 0 || !is_alnum(label.p[0]) || !is_alnum(label.p[label.n - 1]))
+        if (label.n == 0 || !cor_is_alphanumeric(label.p[0]) ||
+            !cor_is_alphanumeric(label.p[label.n - 1]))
             return false;
         for (size_t i = 0; i < label.n; i++) {
-            if (!is_alnum(label.p[i]) && label.p[i] != '-')
+            if (!cor_is_alphanumeric(label.p[i]) && label.p[i] != '-')
                 return false;
         }
     }
@@ -116,7 +98,7 @@ static bool is_domain(struct cor_str s)
             return true;
     }
     for (size_t i = 0; i < port.n; i++) {
-        if (!is_digit(port.p[i]))
+        if (!cor_is_digit(port.p[i]))
             return false;
     }
     return port.n > 0;
@@ -125,7 +107,7 @@ static bool is_domain(struct cor_str s)
 static bool has_capital(struct cor_str s)
 {
     for (size_t i = 0; i < s.n; i++) {
-        if (is_letter(s.p[i]) && !is_lower(s.p[i]))
+        if (cor_is_letter(s.p[i]) && !cor_is_lower(s.p[i]))
             return true;
     }
     return false;

@@ -5,6 +5,7 @@
 #include "base/err.h"
 #include "base/limits.h"
 #include "base/str_set.h"
+#include "base/words.h"
 #include "schema/hooks/check_old_mistakes.h"
 #include "schema/hooks/hooks.h"
 
@@ -26,15 +27,6 @@ COR_WHEN(has_line_break)
     return cor_str_find(text, '\n') >= 0 || cor_str_find(text, '\r') >= 0;
 }
 
-static bool is_one_of(struct cor_str text, const char *const *words, size_t n)
-{
-    for (size_t i = 0; i < n; i++) {
-        if (cor_str_eq(text, cor_strz(words[i])))
-            return true;
-    }
-    return false;
-}
-
 COR_WHEN(is_cel_identifier)
 {
     static const char *const reserved[] = {
@@ -51,7 +43,7 @@ COR_WHEN(is_cel_identifier)
         if (!is_letter && (i == 0 || c < '0' || c > '9'))
             return false;
     }
-    return text.n > 0 && !is_one_of(text, reserved, COR_ARRAY_LEN(reserved));
+    return text.n > 0 && !cor_str_is_one_of(text, reserved, COR_ARRAY_LEN(reserved));
 }
 
 /* Adds a text to the set; false: the set has it already. */
@@ -296,7 +288,7 @@ COR_HOOK(validation_actions)
     COR_EACH(check, place, item) {
         struct cor_str text = cor_place_text(check, &item);
 
-        if (!is_one_of(text, known, COR_ARRAY_LEN(known)))
+        if (!cor_str_is_one_of(text, known, COR_ARRAY_LEN(known)))
             cor_check_not_supported(check, &item, known, COR_ARRAY_LEN(known));
         if (!add_text(check, &seen, text))
             cor_check_duplicate(check, &item);

@@ -5,6 +5,7 @@
 
 #include "base/err.h"
 #include "base/limits.h"
+#include "base/words.h"
 #include "meta/value/quantity.h"
 #include "schema/format/resource_name.h"
 #include "schema/go/ip_text.h"
@@ -13,15 +14,6 @@
 #define MESSAGE_MAX 1024u /* bytes of several messages in one error */
 
 /* Is the text one of these? */
-static bool is_one_of(struct cor_str text, const char *const *names, size_t n)
-{
-    for (size_t i = 0; i < n; i++) {
-        if (cor_str_eq(text, cor_strz(names[i])))
-            return true;
-    }
-    return false;
-}
-
 /* --- Namespace -------------------------------------------------------------------------------- */
 
 COR_HOOK(namespace_finalizers)
@@ -35,7 +27,8 @@ COR_HOOK(namespace_finalizers)
         struct cor_str text = cor_place_text(check, &item);
 
         cor_format_add_text(COR_FORMAT_QUALIFIED_NAME, text, path, check->errors);
-        if (cor_str_find(text, '/') < 0 && !is_one_of(text, standard, COR_ARRAY_LEN(standard)))
+        if (cor_str_find(text, '/') < 0 &&
+            !cor_str_is_one_of(text, standard, COR_ARRAY_LEN(standard)))
             cor_check_add(check, COR_FIELD_INVALID, path, cor_field_string(text),
                           "name is neither a standard finalizer name nor is it fully qualified");
     }
@@ -61,7 +54,7 @@ static void check_taint(struct cor_check *check, const struct cor_place *taint)
     text = cor_place_text(check, &effect);
     if (text.n == 0)
         cor_check_required(check, &effect, NULL);
-    else if (!is_one_of(text, effects, COR_ARRAY_LEN(effects)))
+    else if (!cor_str_is_one_of(text, effects, COR_ARRAY_LEN(effects)))
         cor_check_not_supported(check, &effect, effects, COR_ARRAY_LEN(effects));
 }
 
@@ -211,7 +204,7 @@ static bool is_for_class(struct cor_str resource, enum scope_class class)
         return cor_str_eq(resource, COR_STR("persistentvolumeclaims")) ||
                cor_str_eq(resource, COR_STR("requests.storage"));
     return cor_str_eq(resource, COR_STR("pods")) ||
-           (class == SCOPE_OF_PODS && is_one_of(resource, compute, COR_ARRAY_LEN(compute)));
+           (class == SCOPE_OF_PODS && cor_str_is_one_of(resource, compute, COR_ARRAY_LEN(compute)));
 }
 
 /* What scopes of a quota are checked against, and which of them were there. */
@@ -566,7 +559,8 @@ COR_HOOK(limit_range_items)
         cor_place_field(check, &item, "type", &type);
         text = cor_place_text(check, &type);
         if (cor_check_format(check, &type, COR_FORMAT_QUALIFIED_NAME) == 0 &&
-            cor_str_find(text, '/') < 0 && !is_one_of(text, standard, COR_ARRAY_LEN(standard)))
+            cor_str_find(text, '/') < 0 &&
+            !cor_str_is_one_of(text, standard, COR_ARRAY_LEN(standard)))
             cor_check_invalid(check, &type, "must be a standard limit type or fully qualified");
         cor_check_note(check, cor_str_set_add(&seen, text, &is_new));
         if (!is_new)

@@ -11,6 +11,7 @@
 
 #include "base/err.h"
 #include "base/limits.h"
+#include "base/words.h"
 #include "meta/value/quantity.h"
 #include "schema/hooks/hooks.h"
 
@@ -203,15 +204,6 @@ COR_HOOK(env_from_sources)
                       "may not have more than one field specified at a time");
 }
 
-static bool is_one_of(struct cor_str text, const char *const *values, size_t n)
-{
-    for (size_t i = 0; i < n; i++) {
-        if (cor_str_eq(text, cor_strz(values[i])))
-            return true;
-    }
-    return false;
-}
-
 /* A path with a subscript: `metadata.labels['key']`. False: the path has no subscript. */
 static bool split_subscript(struct cor_str path, struct cor_str *ret_path, struct cor_str *ret_key)
 {
@@ -239,12 +231,12 @@ static const char *field_label_mistake(struct cor_check *check, struct cor_str v
     if (!cor_str_eq(version, COR_STR("v1")))
         return cor_check_printf(check, "unsupported pod version: %.*s", COR_STR_ARG(version));
     if (has_subscript) {
-        if (is_one_of(path, known, 2))
+        if (cor_str_is_one_of(path, known, 2))
             return NULL;
         return cor_check_printf(check, "field label does not support subscript: %.*s",
                                 COR_STR_ARG(whole));
     }
-    if (is_one_of(path, known, COR_ARRAY_LEN(known)))
+    if (cor_str_is_one_of(path, known, COR_ARRAY_LEN(known)))
         return NULL;
     return cor_check_printf(check, "field label not supported: %.*s", COR_STR_ARG(whole));
 }
@@ -305,7 +297,7 @@ COR_HOOK(field_ref)
         return;
     }
     if (!has_subscript) {
-        if (!is_one_of(path, allowed, nallowed))
+        if (!cor_str_is_one_of(path, allowed, nallowed))
             cor_check_not_supported(check, &field, allowed, nallowed);
         return;
     }
@@ -353,10 +345,10 @@ static void check_divisor(struct cor_check *check, const struct cor_place *place
     }
     if (!is_known)
         return;
-    if (!name && !is_one_of(text, of_cpu, COR_ARRAY_LEN(of_cpu)))
+    if (!name && !cor_str_is_one_of(text, of_cpu, COR_ARRAY_LEN(of_cpu)))
         cor_check_add_value(check, COR_FIELD_INVALID, &divisor, cor_field_string(resource),
                             "only divisor's values 1m and 1 are supported with the cpu resource");
-    if (name && !is_one_of(text, of_bytes, COR_ARRAY_LEN(of_bytes)))
+    if (name && !cor_str_is_one_of(text, of_bytes, COR_ARRAY_LEN(of_bytes)))
         cor_check_add_value(
             check, COR_FIELD_INVALID, &divisor, cor_field_string(resource),
             cor_check_printf(check,
@@ -382,7 +374,7 @@ COR_HOOK(resource_field_ref)
         cor_check_required(check, &container, NULL);
     else if (resource.n == 0)
         cor_check_required(check, &field, NULL);
-    else if (!is_one_of(resource, known, COR_ARRAY_LEN(known)) &&
+    else if (!cor_str_is_one_of(resource, known, COR_ARRAY_LEN(known)) &&
              !cor_str_starts(resource, COR_STR("limits.hugepages-")) &&
              !cor_str_starts(resource, COR_STR("requests.hugepages-")))
         cor_check_not_supported(check, &field, known, COR_ARRAY_LEN(known));

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/ascii.h"
 #include "base/err.h"
 #include "base/limits.h"
 #include "meta/status/quote.h"
@@ -447,14 +448,9 @@ COR_HOOK(token_path)
 
 /* --- iSCSI and Quobyte ------------------------------------------------------------------------ */
 
-static bool is_alnum(char c)
-{
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
-
 static bool is_in_authority(char c)
 {
-    return is_alnum(c) || c == '-' || c == '.';
+    return cor_is_alphanumeric(c) || c == '-' || c == '.';
 }
 
 /* iqn.2001-04.com.example */
@@ -499,7 +495,7 @@ static bool is_eui(struct cor_str text, size_t n)
         return false;
     any = (struct cor_str){text.p + 3, text.n - 3 - n};
     for (size_t i = text.n - n; i < text.n; i++) {
-        if (!is_alnum(text.p[i]))
+        if (!cor_is_alphanumeric(text.p[i]))
             return false;
     }
     for (size_t i = 1; i < any.n; i++) {

@@ -11,6 +11,7 @@
 
 #include <stdio.h>
 
+#include "base/ascii.h"
 #include "base/err.h"
 #include "base/limits.h"
 #include "meta/object/object_edit.h"
@@ -332,11 +333,6 @@ COR_HOOK(slice_nodes)
             "required, but multiple fields are set");
 }
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
 /* Takes one identifier of a version from the front: letters, digits and dashes. With `is_number`
  * digits alone; a number, or with `no_zeros` also an identifier that happens to be one, has no
  * zeros in front. */
@@ -349,7 +345,7 @@ static bool take_identifier(struct cor_str *text, bool is_number, bool no_zeros)
         char c = text->p[n];
         bool is_letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-';
 
-        if (!is_digit(c) && (is_number || !is_letter))
+        if (!cor_is_digit(c) && (is_number || !is_letter))
             break;
         has_letters |= is_letter;
     }

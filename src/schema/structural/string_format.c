@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/ascii.h"
 #include "base/cleanup.h"
 #include "base/duration.h"
 #include "base/err.h"
@@ -45,19 +46,9 @@ enum cor_string_format cor_string_format_find(struct cor_str name)
 /* --- Characters --------------------------------------------------------------------------------
  */
 
-static bool is_digit(char c)
+static bool is_hex(int c)
 {
-    return c >= '0' && c <= '9';
-}
-
-static bool is_letter(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
-
-static bool is_hex(char c)
-{
-    return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
+    return cor_is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
 }
 
 static bool is_space(char c)
@@ -65,7 +56,7 @@ static bool is_space(char c)
     return c == ' ' || c == '\t' || c == '\n' || c == '\f' || c == '\r';
 }
 
-static bool are_all(struct cor_str text, bool (*is)(char))
+static bool are_all(struct cor_str text, bool (*is)(int))
 {
     for (size_t i = 0; i < text.n; i++) {
         if (!is(text.p[i]))
@@ -148,7 +139,8 @@ static int check_isbn10(struct cor_str text)
     unsigned sum = 0;
 
     if (copy_without(text, is_space_or_dash, digits, sizeof(digits)) != 10 ||
-        !are_all(cor_str(digits, 9), is_digit) || (!is_digit(digits[9]) && digits[9] != 'X'))
+        !are_all(cor_str(digits, 9), cor_is_digit) ||
+        (!cor_is_digit(digits[9]) && digits[9] != 'X'))
         return 0;
     for (unsigned i = 0; i < 10; i++)
         sum += (i + 1) * (digits[i] == 'X' ? 10 : (unsigned)(digits[i] - '0'));
@@ -161,7 +153,7 @@ static int check_isbn13(struct cor_str text)
     unsigned sum = 0;
 
     if (copy_without(text, is_space_or_dash, digits, sizeof(digits)) != 13 ||
-        !are_all(cor_str(digits, 13), is_digit))
+        !are_all(cor_str(digits, 13), cor_is_digit))
         return 0;
     for (unsigned i = 0; i < 12; i++)
         sum += (i % 2 ? 3 : 1) * (unsigned)(digits[i] - '0');
@@ -175,7 +167,7 @@ static int check_isbn(struct cor_str text)
 
 static bool is_no_digit(char c)
 {
-    return !is_digit(c);
+    return !cor_is_digit(c);
 }
 
 /* Does the number begin and end as one of an issuer does? */
@@ -221,7 +213,7 @@ static int check_ssn(struct cor_str text)
     for (size_t i = 0; i < text.n; i++) {
         bool is_between = i == 3 || i == 6;
 
-        if (is_between ? text.p[i] != '-' && text.p[i] != ' ' : !is_digit(text.p[i]))
+        if (is_between ? text.p[i] != '-' && text.p[i] != ' ' : !cor_is_digit(text.p[i]))
             return 0;
     }
     return text.n == 11;
@@ -249,7 +241,7 @@ static bool take_octet(struct cor_str *text)
     unsigned value = 0;
     size_t n = 0;
 
-    while (n < 3 && n < text->n && is_digit(text->p[n]))
+    while (n < 3 && n < text->n && cor_is_digit(text->p[n]))
         value = value * 10 + (unsigned)(text->p[n++] - '0');
     if (n == 0 || value > 255 || (n > 1 && text->p[0] == '0'))
         return false;
@@ -274,9 +266,9 @@ static int check_rgb_color(struct cor_str text)
     return text.n == 0;
 }
 
-static bool is_base64(char c)
+static bool is_base64(int c)
 {
-    return is_digit(c) || is_letter(c) || c == '+' || c == '/';
+    return cor_is_digit(c) || cor_is_letter(c) || c == '+' || c == '/';
 }
 
 static int check_byte(struct cor_str text)
@@ -353,12 +345,12 @@ static int check_mac(struct cor_str text)
 }
 
 /* A letter, a digit, or a character of the Unicode class S. */
-static bool is_host_char(char c)
+static bool is_host_char(int c)
 {
-    return is_letter(c) || is_digit(c) || (c && strchr("$+<=>^`|~", c));
+    return cor_is_letter(c) || cor_is_digit(c) || (c && strchr("$+<=>^`|~", c));
 }
 
-static bool is_host_char_or_dash(char c)
+static bool is_host_char_or_dash(int c)
 {
     return is_host_char(c) || c == '-';
 }
@@ -382,7 +374,7 @@ static bool is_dotted_name(struct cor_str text)
             !is_host_char(label.p[label.n - 1]) || !are_all(label, is_host_char_or_dash))
             return false;
     }
-    return label.n >= 2 && label.n <= 63 && label.n < text.n && are_all(label, is_letter);
+    return label.n >= 2 && label.n <= 63 && label.n < text.n && are_all(label, cor_is_letter);
 }
 
 /* Upstream's expression, for names with characters beyond ASCII. */
@@ -398,7 +390,7 @@ static int matches_host_pattern(struct cor_str text)
     return r < 0 ? r : cor_pattern_matches(pattern, text);
 }
 
-static bool is_ascii(char c)
+static bool is_ascii(int c)
 {
     return (unsigned char)c < 0x80;
 }
@@ -425,7 +417,7 @@ static int check_hostname(struct cor_str text)
 static bool take_number(struct cor_str *text, size_t digits, unsigned *ret)
 {
     *ret = 0;
-    if (text->n < digits || !are_all(cor_str(text->p, digits), is_digit))
+    if (text->n < digits || !are_all(cor_str(text->p, digits), cor_is_digit))
         return false;
     for (size_t i = 0; i < digits; i++)
         *ret = *ret * 10 + (unsigned)(text->p[i] - '0');
@@ -475,7 +467,7 @@ static struct cor_str skip_fraction(struct cor_str text)
         return text;
     while (first < text.n && ((unsigned char)text.p[first] & 0xc0) == 0x80)
         first++;
-    for (n = first; n < text.n && is_digit(text.p[n]);)
+    for (n = first; n < text.n && cor_is_digit(text.p[n]);)
         n++;
     return n > first ? cor_str_from(text, n) : text;
 }
@@ -536,7 +528,7 @@ static size_t unit_bytes(struct cor_str text)
     size_t n = 0;
 
     while (n < text.n) {
-        if (is_letter(text.p[n]))
+        if (cor_is_letter(text.p[n]))
             n++;
         else if (text.n - n >= 2 && memcmp(text.p + n, "\xc2\xb5", 2) == 0)
             n += 2;
@@ -558,7 +550,7 @@ static int check_duration(struct cor_str text)
         struct cor_str unit;
         size_t digits = 0;
 
-        while (digits < text.n && is_digit(text.p[digits]))
+        while (digits < text.n && cor_is_digit(text.p[digits]))
             digits++;
         if (digits == 0) {
             text = cor_str_from(text, 1);

@@ -5,16 +5,8 @@
 #include "server/docs/openapi_same.h"
 
 #include "base/cleanup.h"
+#include "base/words.h"
 #include "json/text/scan.h"
-
-static bool is_one_of(struct cor_str key, const char *const *keys, size_t n)
-{
-    for (size_t i = 0; i < n; i++) {
-        if (cor_str_eqz(key, keys[i]))
-            return true;
-    }
-    return false;
-}
 
 /* The next member that counts. */
 static bool next(struct cor_json_iter *it, bool skip_words, bool skip_gvk, struct cor_str *ret_key)
@@ -63,9 +55,9 @@ static bool member_same(struct cor_str key, struct cor_str a, struct cor_str b)
                                        "oneOf", "properties", "patternProperties"};
     static const char *const one[] = {"additionalItems", "additionalProperties", "items", "not"};
 
-    if (is_one_of(key, many, COR_ARRAY_LEN(many)))
+    if (cor_str_is_one_of(key, many, COR_ARRAY_LEN(many)))
         return schemas_same(a, b);
-    if (is_one_of(key, one, COR_ARRAY_LEN(one)) && cor_json_type(a) == COR_JSON_OBJECT)
+    if (cor_str_is_one_of(key, one, COR_ARRAY_LEN(one)) && cor_json_type(a) == COR_JSON_OBJECT)
         return schema_same(a, b, false);
     return cor_str_eq(a, b);
 }

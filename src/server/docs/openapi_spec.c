@@ -17,6 +17,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/mem.h"
+#include "base/words.h"
 #include "json/text/scan.h"
 
 static int part_init(struct cor_openapi_spec *spec, uint32_t node, struct cor_openapi_part *part)
@@ -89,28 +90,19 @@ void cor_openapi_spec_deinit(struct cor_openapi_spec *spec)
     cor_json_nodes_deinit(&spec->nodes);
 }
 
-static bool is_one_of(struct cor_str name, const char *const *names, size_t n)
-{
-    for (size_t i = 0; i < n; i++) {
-        if (cor_str_eqz(name, names[i]))
-            return true;
-    }
-    return false;
-}
-
 static bool has_names(struct cor_str key)
 {
     static const char *const keys[] = {"properties", "patternProperties", "definitions",
                                        "responses"};
 
-    return is_one_of(key, keys, COR_ARRAY_LEN(keys));
+    return cor_str_is_one_of(key, keys, COR_ARRAY_LEN(keys));
 }
 
 static bool is_data(struct cor_str key)
 {
     static const char *const keys[] = {"default", "enum", "example", "examples"};
 
-    return cor_str_starts(key, COR_STR("x-")) || is_one_of(key, keys, COR_ARRAY_LEN(keys));
+    return cor_str_starts(key, COR_STR("x-")) || cor_str_is_one_of(key, keys, COR_ARRAY_LEN(keys));
 }
 
 /* `are_names`: the keys of the object are names. */
