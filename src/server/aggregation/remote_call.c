@@ -461,11 +461,7 @@ static void call_on_ready(struct cor_target_use *use, int r, const char *text)
 
 static void call_begin_use(struct remote_call *c, struct cor_targets *targets)
 {
-    const struct cor_api_service *s = c->service;
-    const struct cor_target_spec spec = {
-        .service = {s->service_ns, s->service_name, s->service_port},
-        .ca_pem = s->ca_bundle,
-        .is_insecure = s->insecure_skip_tls_verify};
+    const struct cor_target_spec spec = cor_target_spec_of(c->service);
     const char *text = "";
     int r = cor_target_use_begin(targets, &spec, &c->use, &text);
 

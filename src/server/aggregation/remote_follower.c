@@ -195,14 +195,10 @@ void cor_asker_end(struct cor_asker *asker, int r, const char *text)
 int cor_asker_fetch(struct cor_asker *asker, const struct cor_followed_version *version,
                     const struct cor_fetch_opts *opts, cor_fetch_cb on_done)
 {
-    const struct cor_api_service *service = version->service;
     struct cor_fetch_opts all = *opts;
 
     assert(asker->is_busy && !asker->fetch && !asker->is_in_job);
-    all.spec = (struct cor_target_spec){
-        .service = {service->service_ns, service->service_name, service->service_port},
-        .ca_pem = service->ca_bundle,
-        .is_insecure = service->insecure_skip_tls_verify};
+    all.spec = cor_target_spec_of(version->service);
     return cor_fetch_open(asker->remote->follower->targets, &all, on_done, asker, &asker->fetch);
 }
 

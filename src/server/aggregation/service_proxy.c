@@ -490,11 +490,7 @@ static int proxy_make_head(struct cor_proxied *p, const struct cor_proxied_opts 
 
 static void proxy_begin_use(struct cor_proxied *p, struct cor_targets *targets)
 {
-    const struct cor_api_service *s = p->service;
-    const struct cor_target_spec spec = {
-        .service = {s->service_ns, s->service_name, s->service_port},
-        .ca_pem = s->ca_bundle,
-        .is_insecure = s->insecure_skip_tls_verify};
+    const struct cor_target_spec spec = cor_target_spec_of(p->service);
     const char *text = "";
     int r = cor_target_use_begin(targets, &spec, &p->use, &text);
 

@@ -27,6 +27,7 @@
 #include "net/stream/net.h"
 #include "net/stream/tls.h"
 #include "net/stream/tls_files.h"
+#include "server/catalog/api_service.h"
 
 #define SERVER_NAME_MAX 160
 #define SWEEP_MS        30000
@@ -444,6 +445,15 @@ static int begin_in(struct cor_target *t, struct cor_target_use *use)
         use_attach(t, use);
     }
     return r;
+}
+
+struct cor_target_spec cor_target_spec_of(const struct cor_api_service *service)
+{
+    assert(service->is_remote);
+    return (struct cor_target_spec){
+        .service = {service->service_ns, service->service_name, service->service_port},
+        .ca_pem = service->ca_bundle,
+        .is_insecure = service->insecure_skip_tls_verify};
 }
 
 int cor_target_use_begin(struct cor_targets *ts, const struct cor_target_spec *spec,

@@ -29,6 +29,7 @@
 #include "server/aggregation/resolve.h"
 
 struct cor_api_port;
+struct cor_api_service;
 struct cor_http_client;
 struct cor_loop;
 struct cor_target;
@@ -59,6 +60,9 @@ struct cor_target_spec {
     struct cor_str ca_pem; /* empty: the system's roots */
     bool is_insecure;      /* any certificate is accepted */
 };
+
+/* The server of a remote APIService, borrowed from it. */
+struct cor_target_spec cor_target_spec_of(const struct cor_api_service *service);
 
 /* `port` must outlive the set; its loop is `loop`. 0, -COR_ENOMEM. */
 int cor_targets_open(struct cor_loop *loop, struct cor_api_port *port,
