@@ -22,10 +22,10 @@ PROGRAM, FLAGS = sys.argv[1], sys.argv[2:]
 V1 = f"/apis/{GROUP}/v1alpha1"
 SERVICES = "/apis/apiregistration.k8s.io/v1/apiservices"
 NAMESPACES = "/api/v1/namespaces"
-CONTROLLERS = "--controllers=namespace-controller,garbage-collector-controller"
+CONTROLLERS = "--controllers=namespace-controller,garbage-collector-controller,resourcequota-controller"
 # A probe of a service that failed is tried again after 30 s at the latest, a namespace after a minute.
 PATIENCE_S = 120
-VERBS = ["delete", "get", "list", "watch"]
+VERBS = ["create", "delete", "get", "list", "watch"]
 KINDS = {"flunders": "Flunder", "fischers": "Fischer"}
 
 
@@ -289,6 +289,24 @@ def dependents_go_with_their_owners_on_either_side(play):
     world.remove([theirs])
     play.await_gone(f"{NAMESPACES}/mixed/configmaps/of-theirs")
     await_it(lambda: not world.find("fischers", "mixed", "of-theirs"), "the end of a dependent of its neighbour", PATIENCE_S)
+
+
+@test
+def quotas_count_them(play):
+    """Contract controllers 3.3.5."""
+    world = play.world
+    play.make_namespace("counted")
+    count, path = f"count/flunders.{GROUP}", f"{NAMESPACES}/counted/resourcequotas/q"
+    for name in ("a", "b"):
+        world.add("flunders", "counted", name)
+    play.server.create(f"{NAMESPACES}/counted/resourcequotas", {"metadata": {"name": "q"}, "spec": {"hard": {count: "5"}}})
+
+    def used():
+        return play.server.get(path).expect(200).json()["status"].get("used", {}).get(count)
+
+    await_it(lambda: used() == "2", "two in the status", PATIENCE_S)
+    world.remove(world.find("flunders", "counted", "a"))
+    await_it(lambda: used() == "1", "one in the status", PATIENCE_S)
 
 
 @test
