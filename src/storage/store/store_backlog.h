@@ -12,8 +12,9 @@
 
 #include "storage/store/store_feed.h"
 
-/* The credit to open a feed with: before the first event nobody knows how large events are. */
-#define STORE_BACKLOG_FIRST_CREDIT 16
+/* The credit to open a feed with: before the first event nobody knows how large events are. Two of
+ * 1 MB, each with the version before it, are the bound. */
+#define STORE_BACKLOG_FIRST_CREDIT 2
 
 struct store_backlog {
     struct cor_dlist batches; /* oldest first */
