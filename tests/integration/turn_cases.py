@@ -192,6 +192,8 @@ def objects(judge):
     yield custom(judge, "searches", {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
                  {"list": [{"type": f"t{i}", "status": "True"} for i in range(1000)]},
                  [{"name": f"C{i}", "type": "string", "jsonPath": f'.spec.list[?(@.type=="t{i}")].status'} for i in range(50)])
+    yield custom(judge, "numbers", {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
+                 {"list": [(i + 1) / 7 * (1e-300 if i % 2 else 1) for i in range(50000)]})
     tree = {"type": "object", "properties": {"a": {"type": "string", "default": "d" * 2000}}}
     yield custom(judge, "fills", {"type": "object", "properties": {"list": {"type": "array", "items": tree}}},
                  {"list": [{} for _ in range(600)]})
