@@ -47,7 +47,7 @@ static struct cor_view object_refs(const struct cor_object *object)
 
     if (object->owners.len == 0)
         return cor_view(COR_STR(""));
-    refs = cor_view(cor_str(object->bytes + object->owners.at, object->owners.len));
+    refs = cor_view(cor_object_owners(object));
     refs.order = object->order;
     return refs;
 }

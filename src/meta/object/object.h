@@ -52,6 +52,13 @@ struct cor_object {
 /* What an object costs beside its bytes. */
 _Static_assert(offsetof(struct cor_object, bytes) <= 64, "the header has grown");
 
+/* The value of metadata.ownerReferences, found without a look at the bytes; n 0: there is no list.
+ */
+static inline struct cor_str cor_object_owners(const struct cor_object *object)
+{
+    return cor_str(object->bytes + object->owners.at, object->owners.len);
+}
+
 struct cor_json_guide;
 struct cor_object_limits {
     uint32_t bytes_max; /* 0: the default */

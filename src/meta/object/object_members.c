@@ -118,15 +118,13 @@ struct cor_value cor_value_of_wire_object(const struct cor_object *object, const
     return cor_wire_value(cor_object_wire(object));
 }
 
-struct cor_str cor_object_name(const struct cor_object *object)
-{
-    return get_in_metadata(object, "name");
-}
+/* Name, namespace and uid are read for every write and event. In canonical JSON they are beside
+ * resourceVersion, whose place is known: "name", "namespace", "ownerReferences", "resourceVersion",
+ * "uid". So nothing before them has to be passed, such as managedFields. Where the bytes are not as
+ * expected, the members are looked for from the beginning. */
 
-/* Namespace and uid are read for every event. In canonical JSON they are beside resourceVersion,
- * whose place is known: "name", "namespace", "ownerReferences", "resourceVersion", "uid". So
- * nothing before them has to be passed, such as managedFields. Where the bytes are not as expected,
- * the members are looked for from the beginning. */
+#define NAME_KEY      "\"name\":"
+#define NAMESPACE_KEY "\"namespace\":"
 
 /* If the bytes before `end` are a member with this key and a string without escapes, its text. */
 static bool is_member_before(const struct cor_object *object, uint32_t end, struct cor_str key,
@@ -145,19 +143,41 @@ static bool is_member_before(const struct cor_object *object, uint32_t end, stru
     return true;
 }
 
-struct cor_str cor_object_namespace(const struct cor_object *object)
+/* In canonical JSON: where name and namespace end. */
+static uint32_t names_end(const struct cor_object *object)
 {
     static const char owners_key[] = ",\"ownerReferences\":";
-    uint32_t end = object->rv_at;
+
+    return object->owners.len > 0 ? object->owners.at - (uint32_t)(sizeof(owners_key) - 1)
+                                  : object->rv_at;
+}
+
+struct cor_str cor_object_name(const struct cor_object *object)
+{
     struct cor_str raw;
+    uint32_t end;
+
+    if (object->order != COR_JSON_SORTED)
+        return get_in_metadata(object, "name");
+    end = names_end(object);
+    if (is_member_before(object, end, COR_STR(NAMESPACE_KEY), &raw))
+        end = (uint32_t)(raw.p - object->bytes) - (uint32_t)(sizeof("," NAMESPACE_KEY "\"") - 1);
+    if (is_member_before(object, end, COR_STR(NAME_KEY), &raw))
+        return raw;
+    return get_in_metadata(object, "name");
+}
+
+struct cor_str cor_object_namespace(const struct cor_object *object)
+{
+    struct cor_str raw;
+    uint32_t end;
 
     if (object->order != COR_JSON_SORTED)
         return get_in_metadata(object, "namespace");
-    if (object->owners.len > 0)
-        end = object->owners.at - (uint32_t)(sizeof(owners_key) - 1);
-    if (is_member_before(object, end, COR_STR("\"namespace\":"), &raw))
+    end = names_end(object);
+    if (is_member_before(object, end, COR_STR(NAMESPACE_KEY), &raw))
         return raw;
-    if (is_member_before(object, end, COR_STR("\"name\":"), &raw))
+    if (is_member_before(object, end, COR_STR(NAME_KEY), &raw))
         return COR_STR("");
     return get_in_metadata(object, "namespace");
 }

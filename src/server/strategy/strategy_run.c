@@ -258,9 +258,9 @@ int cor_strategy_unique_owners(struct cor_str owners, struct cor_buf *out, struc
 static int drop_repeated_owners(struct cor_call *call, const struct cor_object *body,
                                 struct cor_edits *meta, struct scratch *s)
 {
-    struct cor_str owners = cor_object_meta_member(body, COR_STR("ownerReferences"));
+    struct cor_str owners = cor_object_owners(body);
     COR_CLEANUP(cor_buf_deinit) struct cor_buf uids = {.max = SMALL_MAX};
-    int r = owners.p ? cor_strategy_unique_owners(owners, &s->owners, &uids) : 0;
+    int r = owners.n > 0 ? cor_strategy_unique_owners(owners, &s->owners, &uids) : 0;
 
     if (r <= 0)
         return r;

@@ -36,31 +36,42 @@
 #include "json/text/json.h"
 #include "json/text/scan.h"
 
-/* The list that the client sent, also when it is empty, which the normal form does not have. */
-static struct cor_str sent_list(const struct cor_managing *write)
-{
-    struct cor_str list = cor_object_meta_member(write->received->body, COR_STR("managedFields"));
+/* Lists of managedFields; a p of NULL: there is none. */
+struct lists {
+    struct cor_str live; /* of the present object */
+    struct cor_str body;
+    struct cor_str sent; /* of the body, also when it is empty, which the normal form does not have;
+                          * a subresource has no say */
+};
 
-    if (!list.p && write->received->sent)
-        list = cor_object_meta_member(write->received->sent, COR_STR("managedFields"));
-    return list;
+static struct lists lists_of(const struct cor_managing *write, struct cor_str live)
+{
+    const struct cor_write_received *received = write->received;
+    struct cor_str body = cor_object_meta_member(received->body, COR_STR("managedFields"));
+    struct lists lists = {.live = live, .body = body};
+
+    if (write->call->sub)
+        return lists;
+    lists.sent = body.p || !received->sent
+                     ? body
+                     : cor_object_meta_member(received->sent, COR_STR("managedFields"));
+    return lists;
 }
 
-/* The entries to begin with; `live` is the list of the present object. Entries that upstream could
- * not decode count for none. 0 or an error of memory. */
-static int read_entries(struct cor_managed *m, struct cor_str live, struct cor_field_managers *ret)
+/* The entries to begin with. Entries that upstream could not decode count for none. 0 or an error
+ * of memory. */
+static int read_entries(struct cor_managed *m, const struct lists *lists,
+                        struct cor_field_managers *ret)
 {
-    const struct cor_managing *write = m->write;
-    struct cor_str list = write->call->sub ? cor_str(NULL, 0) : sent_list(write);
     int r = -COR_EINVAL;
 
     *ret = (struct cor_field_managers){0};
-    if (list.p && cor_field_managers_is_reset(list))
+    if (lists->sent.p && cor_field_managers_is_reset(lists->sent))
         return 0;
-    if (list.p)
-        r = cor_managed_read(m, list, ret, NULL);
-    if (r == -COR_EINVAL && live.p)
-        r = cor_managed_read(m, live, ret, NULL);
+    if (lists->sent.p)
+        r = cor_managed_read(m, lists->sent, ret, NULL);
+    if (r == -COR_EINVAL && lists->live.p)
+        r = cor_managed_read(m, lists->live, ret, NULL);
     if (r == -COR_EINVAL)
         *ret = (struct cor_field_managers){0};
     return r == -COR_EINVAL ? 0 : r;
@@ -71,13 +82,10 @@ static int read_entries(struct cor_managed *m, struct cor_str live, struct cor_f
  * owner at most. */
 static bool may_repeat_owners(const struct cor_managing *write)
 {
-    struct cor_str owners =
-        cor_object_meta_member(write->received->body, COR_STR("ownerReferences"));
-    struct cor_json_iter it;
+    struct cor_json_iter it = cor_json_iter(cor_object_owners(write->received->body));
 
-    if (write->asked->apply || !owners.p)
+    if (write->asked->apply)
         return false;
-    it = cor_json_iter(owners);
     if (!cor_json_iter_elem(&it))
         return false;
     (void)cor_json_iter_value(&it);
@@ -87,15 +95,13 @@ static bool may_repeat_owners(const struct cor_managing *write)
 /* Sets *ret_object to the body without repeated owner references, if it has any. */
 static int drop_repeated_owners(const struct cor_managing *write, struct cor_object **ret_object)
 {
-    struct cor_str owners =
-        cor_object_meta_member(write->received->body, COR_STR("ownerReferences"));
     COR_CLEANUP(cor_buf_deinit) struct cor_buf kept = {.max = COR_WRITE_JSON_MAX};
     COR_CLEANUP(cor_buf_deinit) struct cor_buf uids = {.max = COR_WRITE_JSON_MAX};
     struct cor_object_edit edit = {.kind = write->call->stored->kind,
                                    .api_version = write->call->stored->api_version,
                                    .top = cor_object_json(write->received->body),
                                    .metadata = cor_object_metadata(write->received->body)};
-    int r = cor_strategy_unique_owners(owners, &kept, &uids);
+    int r = cor_strategy_unique_owners(cor_object_owners(write->received->body), &kept, &uids);
 
     if (r <= 0)
         return r;
@@ -160,13 +166,13 @@ static int sides_show_before(struct sides *sides, const struct cor_managing *wri
     return r;
 }
 
-static int sides_show_after(struct sides *sides, const struct cor_managing *write)
+static int sides_show_after(struct sides *sides, const struct cor_managing *write,
+                            const struct lists *lists)
 {
     int r = 0;
 
     if (is_compared_as_stored(write) && !cor_write_late_type(write->call) &&
-        !may_repeat_owners(write) &&
-        !cor_object_meta_member(write->received->body, COR_STR("managedFields")).p) {
+        !may_repeat_owners(write) && !lists->body.p) {
         sides->after = cor_object_json(write->received->body);
         return 0;
     }
@@ -180,10 +186,10 @@ static int sides_show_after(struct sides *sides, const struct cor_managing *writ
 
 /* Sets `managed` of an update that moves no field, if the client has sent no other entries than
  * those of the present object. 1: it is another update. */
-static int managed_keep(struct cor_managed *m, const struct sides *sides, struct cor_str live)
+static int managed_keep(struct cor_managed *m, const struct sides *sides, const struct lists *lists)
 {
     const struct cor_managing *write = m->write;
-    struct cor_str sent = write->call->sub ? cor_str(NULL, 0) : sent_list(write);
+    struct cor_str live = lists->live, sent = lists->sent;
     int r;
 
     if (!live.p || cor_scale_is_written(write->call) || (sent.p && !cor_str_eq(sent, live)))
@@ -197,12 +203,13 @@ static int managed_keep(struct cor_managed *m, const struct sides *sides, struct
 }
 
 /* Sets `managed` of a new object whose client has sent no entries. 1: it is another write. */
-static int managed_create(struct cor_managed *m, const struct sides *sides)
+static int managed_create(struct cor_managed *m, const struct sides *sides,
+                          const struct lists *lists)
 {
     const struct cor_managing *write = m->write;
     int r;
 
-    if (cor_scale_is_written(write->call) || (!write->call->sub && sent_list(write).p))
+    if (cor_scale_is_written(write->call) || lists->sent.p)
         return 1;
     r = cor_field_managers_create(&m->request, sides->before, sides->after, &write->managed->text);
     if (r == COR_MANAGERS_MADE)
@@ -213,6 +220,7 @@ static int managed_create(struct cor_managed *m, const struct sides *sides)
 static int managed_run(struct cor_managed *m, struct cor_str live)
 {
     const struct cor_managing *write = m->write;
+    const struct lists lists = lists_of(write, live);
     COR_CLEANUP(sides_deinit)
     struct sides sides = {.before_text = {.max = COR_WRITE_JSON_MAX},
                           .after_text = {.max = COR_WRITE_JSON_MAX}};
@@ -220,14 +228,15 @@ static int managed_run(struct cor_managed *m, struct cor_str live)
     int r = sides_show_before(&sides, write, false);
 
     if (r == 0)
-        r = sides_show_after(&sides, write);
+        r = sides_show_after(&sides, write, &lists);
     if (r == 0)
-        r = write->present->is_create ? managed_create(m, &sides) : managed_keep(m, &sides, live);
+        r = write->present->is_create ? managed_create(m, &sides, &lists)
+                                      : managed_keep(m, &sides, &lists);
     if (r <= 0)
         return r;
     r = sides_show_before(&sides, write, true);
     if (r == 0)
-        r = read_entries(m, live, &managers);
+        r = read_entries(m, &lists, &managers);
     if (r < 0)
         return r;
     /* An object without known managers stays that way until an apply, and so does a scale whose

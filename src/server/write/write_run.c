@@ -104,7 +104,7 @@ static bool run_may_yield(const struct cor_write *write)
 
 static size_t run_object_bytes(const struct cor_object *object)
 {
-    return object ? cor_object_json(object).n : 0;
+    return object ? cor_object_head(object).n : 0; /* a server's objects are all JSON */
 }
 
 /* A stage has ended. Is the rest for a thread? The object may be more than its body or its patch

@@ -62,7 +62,7 @@ static void on_conflict_read(struct cor_gc_attempt *a, const struct cor_api_answ
     if (answer->error || !cor_str_eq(cor_object_uid(answer->object), a->id.uid) ||
         cor_str_eq(cor_object_resource_version(answer->object),
                    cor_object_resource_version(a->latest)) ||
-        !cor_str_eq(cor_gc_owners(answer->object), cor_gc_owners(a->latest))) {
+        !cor_str_eq(cor_object_owners(answer->object), cor_object_owners(a->latest))) {
         cor_gc_attempt_fail(a, -COR_ECONFLICT, NULL);
         return;
     }

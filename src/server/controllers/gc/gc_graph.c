@@ -357,7 +357,7 @@ int cor_gc_graph_observe(struct cor_gc_graph *g, const struct cor_gc_origin *fro
                          const struct cor_object *object)
 {
     COR_CLEANUP(change_deinit) struct change c = {0};
-    struct cor_str owners = cor_gc_owners(object), uid = cor_object_uid(object);
+    struct cor_str owners = cor_object_owners(object), uid = cor_object_uid(object);
     struct cor_gc_deletion deletion = cor_gc_deletion(object);
     struct cor_gc_place place;
     int r;

@@ -21,7 +21,7 @@ struct cor_gc_refs_iter cor_gc_refs_of(struct cor_str owners)
 
 struct cor_gc_refs_iter cor_gc_refs(const struct cor_object *object)
 {
-    return cor_gc_refs_of(cor_gc_owners(object));
+    return cor_gc_refs_of(cor_object_owners(object));
 }
 
 /* The text of a string between its quotes; empty for any other value. */

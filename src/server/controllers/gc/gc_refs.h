@@ -35,12 +35,6 @@ struct cor_gc_refs_iter cor_gc_refs_of(struct cor_str owners);
 struct cor_gc_refs_iter cor_gc_refs(const struct cor_object *object);
 bool cor_gc_refs_next(struct cor_gc_refs_iter *it, struct cor_gc_ref *ret_ref);
 
-/* The value of metadata.ownerReferences; empty: there is none. */
-static inline struct cor_str cor_gc_owners(const struct cor_object *object)
-{
-    return cor_str(object->bytes + object->owners.at, object->owners.len);
-}
-
 /* Can the uid be followed? The server makes uids of 36 characters. An owner reference may contain
  * any text as its uid: one with a slash, or a very long one, is the uid of no object. */
 bool cor_gc_uid_is_usable(struct cor_str uid);

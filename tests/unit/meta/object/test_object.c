@@ -309,25 +309,33 @@ TEST(object, absent_and_mistyped_fields_read_empty)
     cor_object_unref(object);
 }
 
-TEST(object, finds_namespace_and_uid_wherever_they_stand)
+TEST(object, finds_name_namespace_and_uid_wherever_they_stand)
 {
     static const struct {
-        const char *metadata, *ns, *uid;
+        const char *metadata, *name, *ns, *uid;
     } cases[] = {
-        {"{\"name\":\"a\",\"namespace\":\"n\",\"uid\":\"u\"}", "n", "u"},
-        {"{\"name\":\"a\",\"uid\":\"u\"}", "", "u"},
-        {"{\"namespace\":\"n\"}", "n", ""},
-        {"{\"uid\":\"u\"}", "", "u"},
+        {"{\"name\":\"a\",\"namespace\":\"n\",\"uid\":\"u\"}", "a", "n", "u"},
+        {"{\"labels\":{\"x\":\"y\"},\"name\":\"a\",\"uid\":\"u\"}", "a", "", "u"},
+        {"{\"namespace\":\"n\"}", "", "n", ""},
+        {"{\"generateName\":\"g\",\"namespace\":\"n\"}", "", "n", ""},
+        {"{\"uid\":\"u\"}", "", "", "u"},
         {"{\"name\":\"a\",\"namespace\":\"n\",\"ownerReferences\":[{\"uid\":\"o\"}],\"uid\":\"u\"}",
-         "n", "u"},
-        {"{\"name\":\"a\",\"ownerReferences\":[],\"uid\":\"u\"}", "", "u"},
-        {"{\"ownerReferences\":[]}", "", ""},
-        {"{\"ownerReferences\":null,\"namespace\":\"n\",\"uid\":\"u\"}", "n", "u"},
-        {"{\"namespace\":\"n\",\"other\":\"x\",\"uid\":\"u\"}", "n", "u"},
-        {"{\"namespace\":\"n\",\"tail\":\"x\",\"uid\":\"u\"}", "n", "u"},
-        {"{\"annotations\":{\"namespace\":\"wrong\"}}", "", ""},
-        {"{\"labels\":{\"a\":\"\\\"namespace\\\":\\\"x\"}}", "", ""},
-        {"{\"namespace\":\"a\\tb\",\"uid\":\"c\\\"d\"}", "a\\tb", "c\\\"d"},
+         "a", "n", "u"},
+        {"{\"name\":\"a\",\"ownerReferences\":[],\"uid\":\"u\"}", "a", "", "u"},
+        {"{\"ownerReferences\":[]}", "", "", ""},
+        {"{\"ownerReferences\":null,\"name\":\"a\",\"namespace\":\"n\",\"uid\":\"u\"}", "a", "n",
+         "u"},
+        {"{\"name\":\"a\",\"namespace\":\"n\",\"other\":\"x\",\"uid\":\"u\"}", "a", "n", "u"},
+        {"{\"name\":\"a\",\"namespace\":\"n\",\"tail\":\"x\",\"uid\":\"u\"}", "a", "n", "u"},
+        {"{\"name\":\"a\",\"namespace\":5}", "a", "", ""},
+        {"{\"name\":5,\"namespace\":\"n\"}", "", "n", ""},
+        {"{\"name\":\"a\",\"name2\":\"b\",\"namespace\":\"n\"}", "a", "n", ""},
+        {"{\"annotations\":{\"name\":\"wrong\",\"namespace\":\"wrong\"}}", "", "", ""},
+        {"{\"annotations\":{\"name\":\"wrong\"},\"namespace\":\"n\"}", "", "n", ""},
+        {"{\"labels\":{\"a\":\"\\\"name\\\":\\\"x\",\"b\":\"\\\"namespace\\\":\\\"x\"}}", "", "",
+         ""},
+        {"{\"name\":\"a\\tb\",\"namespace\":\"a\\tb\",\"uid\":\"c\\\"d\"}", "a\\tb", "a\\tb",
+         "c\\\"d"},
     };
 
     for (size_t i = 0; i < COR_ARRAY_LEN(cases); i++) {
@@ -337,9 +345,11 @@ TEST(object, finds_namespace_and_uid_wherever_they_stand)
 
         snprintf(json, sizeof(json), "{\"kind\":\"K\",\"metadata\":%s}", cases[i].metadata);
         stored = parse(json);
+        assert_str(cor_object_name(stored), cases[i].name);
         assert_str(cor_object_namespace(stored), cases[i].ns);
         assert_str(cor_object_uid(stored), cases[i].uid);
         assert_int_equal(cor_object_at(stored, 1234, &served), 0);
+        assert_str(cor_object_name(served), cases[i].name);
         assert_str(cor_object_namespace(served), cases[i].ns);
         assert_str(cor_object_uid(served), cases[i].uid);
     }
