@@ -15,6 +15,11 @@
 
 #include "loop/loop_int.h"
 
+/* Pieces that are alike, and took less time than this together, are short: the clock is read once
+ * for twice as many next time, up to GROUP_MAX. */
+#define GROUP_SHORT_US 100
+#define GROUP_MAX      16
+
 const uint64_t cor_loop_turn_buckets[COR_LOOP_TURN_BUCKETS] = {
     50, 100, 250, 500, 1000, 2500, 5000, 10000, 20000, 50000, 100000, 1000000};
 
@@ -103,6 +108,16 @@ void cor_loop_measure_turns(struct cor_loop *loop)
     uv_check_start(&loop->woken, on_woken);
 }
 
+/* The clock was read between two groups of pieces: how many are in the next one? */
+static void begin_group(struct cor_turn_share *share, uint64_t now_us)
+{
+    bool is_short = share->are_alike && now_us - share->looked_us < GROUP_SHORT_US;
+
+    share->group = !is_short ? 1 : share->group < GROUP_MAX ? 2 * share->group : GROUP_MAX;
+    share->left = share->group - 1;
+    share->looked_us = now_us;
+}
+
 /* Most turns have one piece, and read no clock. */
 bool cor_turn_share_take(struct cor_turn_share *share, const struct cor_loop *loop, uint64_t max_us,
                          bool has_waited)
@@ -119,13 +134,20 @@ bool cor_turn_share_take(struct cor_turn_share *share, const struct cor_loop *lo
         return false;
     if (share->n++ == 0) {
         share->since_us = share->counts_first ? uv_hrtime() / 1000 : 0;
+        share->looked_us = share->group = share->left = 0;
+        return true;
+    }
+    if (share->left > 0) {
+        share->left--;
         return true;
     }
     now_us = uv_hrtime() / 1000;
     if (share->n == 2 && !share->counts_first)
         share->since_us = now_us;
-    if (now_us - share->since_us < max_us)
+    if (now_us - share->since_us < max_us) {
+        begin_group(share, now_us);
         return true;
+    }
     share->crowded = turn;
     return false;
 }

@@ -56,9 +56,13 @@ const struct cor_turn_meter *cor_loop_turn_meter(const struct cor_loop *loop);
 struct cor_turn_share {
     uint64_t turn; /* to which the rest belongs */
     uint64_t since_us;
-    uint64_t crowded;  /* the last turn in which time was up; 0: none */
-    size_t n;          /* pieces that were allowed */
-    bool counts_first; /* the first piece may be long: the time begins with it, not after it */
+    uint64_t crowded;   /* the last turn in which time was up; 0: none */
+    uint64_t looked_us; /* when the clock was read last */
+    size_t n;           /* pieces that were allowed */
+    size_t group, left; /* pieces for which the clock is read once; what is left of them */
+    bool counts_first;  /* the first piece may be long: the time begins with it, not after it */
+    bool are_alike;     /* a piece takes about as long as the one before it: while they are short,
+                         * the clock is read for a few at once, as it would be a tenth of them */
 };
 
 /* May one more piece of work begin in this turn? The first one always, and those that come within

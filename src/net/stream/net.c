@@ -150,6 +150,7 @@ int cor_net_open(struct cor_loop *loop, struct cor_net **ret_net)
         return -COR_ENOMEM;
     }
     net->loop = loop;
+    net->sends.are_alike = true;
     cor_dlist_init(&net->dirty);
     cor_dlist_init(&net->wakes);
     cor_handshakes_init(&net->handshakes);

@@ -131,6 +131,7 @@ int cor_cachers_loops_init(struct cor_cachers *c, struct cor_loop *const *loops,
         loop->loop = loops[i];
         loop->cachers = c;
         loop->mail.on_mail = loop_on_mail;
+        loop->deliveries.are_alike = true;
         cor_lock_init(&loop->lock, COR_LOCK_CACHERS_LOOP);
         cor_dlist_init(&loop->dirty);
         cor_dlist_init(&loop->waits);

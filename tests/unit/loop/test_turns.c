@@ -231,6 +231,48 @@ static bool has_asked(void *arg)
     return ((struct asks *)arg)->is_done;
 }
 
+/* Pieces of one mail: short ones, and then long ones. */
+struct pieces {
+    struct cor_mail mail;
+    struct cor_loop *loop;
+    size_t nlong;
+    bool is_done;
+};
+
+static void take_pieces(struct cor_mail *mail)
+{
+    struct pieces *pieces = COR_CONTAINER_OF(mail, struct pieces, mail);
+    struct cor_turn_share share = {.are_alike = true};
+
+    for (size_t i = 0; i < 40; i++)
+        (void)cor_turn_share_take(&share, pieces->loop, 1000, true);
+    while (cor_turn_share_take(&share, pieces->loop, 1000, true)) {
+        uint64_t end = cor_clock_mono_us(cor_clock_real()) + 1000;
+
+        pieces->nlong++;
+        while (cor_clock_mono_us(cor_clock_real()) < end)
+            ;
+    }
+    pieces->is_done = true;
+}
+
+static bool has_taken(void *arg)
+{
+    return ((struct pieces *)arg)->is_done;
+}
+
+TEST(turns, have_an_end_soon_after_pieces_that_were_alike_grow_long)
+{
+    struct pieces pieces = {.mail.on_mail = take_pieces};
+
+    assert_int_equal(cor_loop_new(8, &pieces.loop), 0);
+    cor_loop_measure_turns(pieces.loop);
+    cor_loop_post_always(pieces.loop, &pieces.mail);
+    assert_true(cor_loop_run_until(pieces.loop, has_taken, &pieces, PATIENCE_MS));
+    assert_true(pieces.nlong <= 17); /* 1 ms, and the rest of a group */
+    cor_loop_free(pieces.loop);
+}
+
 TEST(turns, have_no_second_piece_after_a_long_one_that_counts)
 {
     struct asks asks = {.mail.on_mail = ask_twice};
