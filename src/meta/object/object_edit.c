@@ -1,5 +1,6 @@
 #include "meta/object/object_edit.h"
 
+#include <assert.h>
 #include <stdio.h>
 
 #include "base/err.h"
@@ -73,6 +74,17 @@ static struct cor_str member_of(struct cor_str object, struct cor_str key)
 struct cor_str cor_object_meta_member(const struct cor_object *object, struct cor_str key)
 {
     return member_of(cor_str(object->bytes + object->meta_at, object->len - object->meta_at), key);
+}
+
+void cor_object_meta_members(const struct cor_object *object, const struct cor_str *keys, size_t n,
+                             struct cor_str *ret_values)
+{
+    assert(object->order == COR_JSON_SORTED);
+    cor_json_get_each(cor_str(object->bytes + object->meta_at, object->len - object->meta_at), keys,
+                      n, ret_values);
+    for (size_t i = 0; i < n; i++)
+        if (cor_json_type(ret_values[i]) == COR_JSON_NULL)
+            ret_values[i] = cor_str(NULL, 0);
 }
 
 struct cor_str cor_object_member(const struct cor_object *object, struct cor_str key)

@@ -27,6 +27,9 @@ struct cor_str cor_object_metadata(const struct cor_object *object);
 /* A member of the object, or of its metadata; empty (p == NULL) when absent or null. */
 struct cor_str cor_object_member(const struct cor_object *object, struct cor_str key);
 struct cor_str cor_object_meta_member(const struct cor_object *object, struct cor_str key);
+/* Several members of the metadata of a sorted form, in one walk; `keys` are in byte order. */
+void cor_object_meta_members(const struct cor_object *object, const struct cor_str *keys, size_t n,
+                             struct cor_str *ret_values);
 /* A number in metadata; `otherwise` when it is not a number. */
 int64_t cor_object_meta_int(const struct cor_object *object, struct cor_str key, int64_t otherwise);
 

@@ -488,12 +488,6 @@ int cor_strategy_create(struct cor_call *call, const struct cor_strategy_input *
     return change_apply(&change, r, ret_object);
 }
 
-/* Takes a metadata member from the old state, or drops it when the old state has none. */
-static void keep_member(struct cor_edits *meta, const struct cor_object *old, const char *key)
-{
-    cor_edits_set(meta, cor_strz(key), cor_object_meta_member(old, cor_strz(key)));
-}
-
 static bool has_member(const struct cor_object *object, const char *key)
 {
     return cor_object_meta_member(object, cor_strz(key)).p != NULL;
@@ -562,7 +556,9 @@ static int strategy_update_custom_status(struct cor_call *call,
  * validation would refuse it, and the object could never be changed again. */
 static int set_generation(struct change *change, bool sends_empty)
 {
+    struct cor_str generation = cor_object_meta_member(change->old, COR_STR("generation"));
     struct cor_edits *meta = &change->edit.meta_edits;
+    int64_t number;
     int r = 0;
 
     if (change->strategy && change->prepare.on != COR_ON_STATUS)
@@ -572,29 +568,36 @@ static int set_generation(struct change *change, bool sends_empty)
     if (r > 0)
         cor_edits_set(meta, COR_STR("generation"),
                       cor_object_next_generation(change->old, change->scratch.generation));
-    else if (cor_object_meta_int(change->old, COR_STR("generation"), 0) < 0)
+    else if (cor_json_to_i64(generation, &number) == 0 && number < 0)
         cor_edits_drop(meta, COR_STR("generation"));
     else
-        keep_member(meta, change->old, "generation");
+        cor_edits_set(meta, COR_STR("generation"), generation);
     return r < 0 ? r : 0;
 }
 
-/* The system fields of the metadata. */
+/* The system fields of the metadata: those of the old state, or none when it has none. */
 static int keep_metadata(struct change *change)
 {
-    const struct cor_object *old = change->old, *body = change->body;
+    static const struct cor_str keys[] = {COR_STR_INIT("creationTimestamp"),
+                                          COR_STR_INIT("deletionGracePeriodSeconds"),
+                                          COR_STR_INIT("deletionTimestamp"), COR_STR_INIT("uid")};
+    enum { CREATED, GRACE, DELETED, UID };
+    struct cor_str old[COR_ARRAY_LEN(keys)], sent[COR_ARRAY_LEN(keys)];
     struct cor_edits *meta = &change->edit.meta_edits;
+    const struct cor_object *body = change->body;
     int r;
 
+    cor_object_meta_members(change->old, keys, COR_ARRAY_LEN(keys), old);
+    cor_object_meta_members(body, keys, COR_ARRAY_LEN(keys), sent);
     if (!change->call->schema)
         drop_empty(body, meta);
-    if (!has_member(body, "uid"))
-        keep_member(meta, old, "uid");
-    keep_member(meta, old, "creationTimestamp");
-    if (has_member(old, "deletionTimestamp") || !has_member(body, "deletionTimestamp"))
-        keep_member(meta, old, "deletionTimestamp");
-    if (!has_member(body, "deletionGracePeriodSeconds"))
-        keep_member(meta, old, "deletionGracePeriodSeconds");
+    if (!sent[UID].p)
+        cor_edits_set(meta, keys[UID], old[UID]);
+    cor_edits_set(meta, keys[CREATED], old[CREATED]);
+    if (old[DELETED].p || !sent[DELETED].p)
+        cor_edits_set(meta, keys[DELETED], old[DELETED]);
+    if (!sent[GRACE].p)
+        cor_edits_set(meta, keys[GRACE], old[GRACE]);
     r = drop_repeated_owners(change->call, body, meta, &change->scratch);
     return r < 0 ? r : set_namespace(change->call, meta, &change->scratch);
 }
