@@ -148,16 +148,8 @@ static void write_dependent(struct cor_buf *out, size_t i, void *arg)
 
 static void make_owner(struct asker *a, const char *configmaps, struct family *f)
 {
-    static const char member[] = "\"uid\":\"";
-    const char *uid, *end;
-
     asker_must(a, "POST", configmaps, "{\"metadata\":{\"name\":\"owner\"}}");
-    uid = strstr(cor_buf_z(&a->body), member);
-    end = uid ? strchr(uid + strlen(member), '"') : NULL;
-    if (!end || (size_t)(end - uid) - strlen(member) >= sizeof(f->uid))
-        die("the owner has no uid: %s", cor_buf_z(&a->body));
-    uid += strlen(member);
-    snprintf(f->uid, sizeof(f->uid), "%.*s", (int)(end - uid), uid);
+    asker_uid(a, f->uid, sizeof(f->uid));
 }
 
 /* The page of one object that was asked for begins with a dependent as long as there is one: of the

@@ -1,7 +1,8 @@
 /* ./dev bench selective: what a request costs the server that selects few objects of many. The
- * cluster grows from 900 pods to 150,300; the same requests are measured at each size. Each row
- * names its slope: 0, the cost does not depend on what else there is; 1, it grows as the cluster.
- * docs/internals/performance.md says how to read it.
+ * cluster grows from 900 pods to 150,300; the same requests are measured at each size, and what
+ * quota and the garbage collector do after a change. Each row names its slope: 0, the cost does not
+ * depend on what else there is; 1, it grows as the cluster. docs/internals/performance.md says how
+ * to read it.
  *
  *   bench_selective CORACLE DATA_DIR [--short] [--strict]
  *
@@ -9,9 +10,11 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "asker.h"
 #include "client.h"
 #include "cluster.h"
 #include "process.h"
+#include "reactions.h"
 #include "requests.h"
 #include "versus.h"
 
@@ -32,6 +35,7 @@ struct row {
     enum of of;
     size_t n, conns;      /* requests, and connections that they come from */
     double us_max, slope; /* bars: at the largest cluster, and of the slope; NAN: none */
+    double (*measure)(const struct target *t); /* what controllers do about a change; else NULL */
 };
 
 static const struct row rows[] = {
@@ -62,6 +66,14 @@ static const struct row rows[] = {
      "/api/v1/namespaces/spent#/pods?fieldSelector=spec.nodeName%3Dnode-of-those"
      "&gracePeriodSeconds=0",
      JSON, OF_SPENT, CLUSTER_SPENT, 1, NAN, 0.1},
+    {.what = "a quota counts its namespace's 15 pods",
+     .us_max = NAN,
+     .slope = 0.1,
+     .measure = reactions_count},
+    {.what = "the collector deletes an owner's 5 pods",
+     .us_max = NAN,
+     .slope = 0.1,
+     .measure = reactions_collect},
     {"events of a pod by involvedObject", "GET",
      "/api/v1/namespaces/ns#/events?fieldSelector=involvedObject.name%3Dpod-1", JSON, OF_SPACES,
      100, 1, NAN, 0.15},
@@ -96,6 +108,8 @@ static double measure(const struct target *t, const struct row *row, size_t pods
     struct cluster_ask ask = {.method = row->method, .path = row->path, .accept = row->accept};
     size_t n = is_short && row->n > 4 && row->of != OF_SPENT ? 4 : row->n;
 
+    if (row->measure)
+        return row->measure(t);
     ask.n = numbers_of(row, pods);
     if (row->of == OF_SPENT)
         cluster_spend(t);
@@ -125,6 +139,15 @@ static void print_row(struct versus *v, const struct row *row, const double *us,
     printf("%s\n", missed ? "  MISSED" : has_bar && !v->is_short ? "  ok" : "");
 }
 
+static void start(const struct versus *v, struct target *ret)
+{
+    const struct target_program program = {.program = v->program, .has_controllers = true};
+    char own[VERSUS_DIR_MAX];
+
+    snprintf(own, sizeof(own), "%s/coracle", v->dir);
+    target_start_coracle(&program, own, ret);
+}
+
 int main(int argc, char **argv)
 {
     struct versus v = versus_read(argc, argv);
@@ -134,9 +157,12 @@ int main(int argc, char **argv)
     struct target t;
 
     versus_say("coracle");
-    versus_start_coracle(&v, &t);
+    start(&v, &t);
+    reactions_make(&t);
     for (size_t i = 0; i < nsizes; i++) {
         cluster_grow(&t, i > 0 ? sizes[i - 1] : 0, sizes[i]);
+        /* Controllers have their own objects in each namespace. */
+        (void)asker_memory_at_rest(&t);
         for (size_t k = 0; k < COR_ARRAY_LEN(rows); k++)
             us[k][i] = measure(&t, &rows[k], sizes[i], v.is_short);
     }

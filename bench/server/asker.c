@@ -1,5 +1,6 @@
 #include "asker.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
@@ -74,6 +75,18 @@ void asker_must(struct asker *a, const char *method, const char *path, const cha
 
     if (status < 200 || status > 299)
         die("%s %s was answered with %d: %s", method, path, status, cor_buf_z(&a->body));
+}
+
+void asker_uid(const struct asker *a, char *ret_uid, size_t n)
+{
+    static const char member[] = "\"uid\":\"";
+    const char *uid = strstr(cor_buf_z(&a->body), member), *end;
+
+    uid = uid ? uid + strlen(member) : NULL;
+    end = uid ? strchr(uid, '"') : NULL;
+    if (!end || (size_t)(end - uid) >= n)
+        die("an object without a uid: %s", cor_buf_z(&a->body));
+    snprintf(ret_uid, n, "%.*s", (int)(end - uid), uid);
 }
 
 void asker_pause(long ns)

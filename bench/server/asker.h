@@ -29,6 +29,9 @@ int asker_ask(struct asker *a, const char *method, const char *path, const char 
 /* An answer other than 2xx ends the program. */
 void asker_must(struct asker *a, const char *method, const char *path, const char *body);
 
+/* The first uid in the last answer; one without ends the program. */
+void asker_uid(const struct asker *a, char *ret_uid, size_t n);
+
 /* Waits between two requests that ask whether something has happened. A watch would show it without
  * a pause, but the server's work for the watch would be counted. */
 void asker_pause(long ns);
