@@ -187,6 +187,8 @@ struct cor_str cor_object_uid(const struct cor_object *object)
     struct cor_str rest = cor_str_from(cor_object_head(object), object->rv_at + object->rv_len);
 
     if (object->order == COR_JSON_SORTED) {
+        if (cor_str_starts(rest, COR_STR("}")))
+            return COR_STR("");
         if (cor_str_starts(rest, COR_STR(",")))
             rest = cor_str_from(rest, 1);
         if (cor_str_starts(rest, COR_STR("\"uid\":\""))) {

@@ -29,7 +29,8 @@
 /* A list while it runs. */
 struct cor_stage_run {
     const struct cor_stage_list *list;
-    size_t at, end;       /* rows of it: the next one, and the one to stop before */
+    size_t at;            /* the row that is next */
+    enum cor_stage until; /* the stage to stop before */
     struct cor_work work; /* what the stages have done, since the list began */
     bool yields;          /* the stages from `at` on are too much for the loop */
     cor_write_done done;

@@ -43,6 +43,11 @@ static enum cor_stage run_stage(const struct cor_write *write)
                                               : COR_STAGE_STORE;
 }
 
+static bool run_is_over(const struct cor_write *write)
+{
+    return run_stage(write) >= write->run.until;
+}
+
 static bool custom_has_work(struct cor_custom_schema *schema)
 {
     const struct cor_structural *compiled;
@@ -290,7 +295,7 @@ static int run_pure(struct cor_call *call)
     write->run.yields = false;
     write->run.work.slice =
         run_may_yield(write) ? write->run.work.steps + COR_WORK_SLICE : UINT64_MAX;
-    for (; r == 0 && write->run.at < write->run.end; write->run.at++) {
+    for (; r == 0 && !run_is_over(write); write->run.at++) {
         const struct cor_stage_row *row = &write->run.list->rows[write->run.at];
         uint64_t steps = write->run.work.steps;
 
@@ -354,7 +359,7 @@ static void run_on_pure_done(struct cor_call *call, int r)
 {
     struct cor_write *write = cor_write_of(call);
 
-    if (r < 0 || call->is_over || write->run.at == write->run.end) {
+    if (r < 0 || call->is_over || run_is_over(write)) {
         run_end(write, r);
     } else if (row_may_wait(&write->run.list->rows[write->run.at])) {
         cor_call_begin_op(call);
@@ -379,7 +384,7 @@ void cor_write_resume(struct cor_call *call, int r)
 
     assert(call->pending > 0 && cor_loop_is_current(call->loop->loop));
     write->run.at++;
-    if (r < 0 || call->is_over || write->run.at == write->run.end)
+    if (r < 0 || call->is_over || run_is_over(write))
         run_end(write, r);
     else
         run_go_on(write);
@@ -395,7 +400,7 @@ void cor_stage_list_run(struct cor_write *write, const struct cor_stage_list *li
         write->admitted.body = cor_object_unref(write->admitted.body);
     write->run.list = list;
     write->run.at = list_find(list, from);
-    write->run.end = list_find(list, until);
+    write->run.until = until;
     write->run.done = done;
     write->run.work = cor_work_new(false);
     write->run.yields = false;
