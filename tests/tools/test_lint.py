@@ -13,7 +13,7 @@ ROOT = pathlib.Path(sys.argv[1]).resolve()
 GIT = ["git", "-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgsign=false"]
 # Each notes its files. A file with the word `wrong` is a finding.
 TOOL = """#!/bin/sh
-[ "$1" != --version ] || { echo "clang-format version 14.0.6"; exit 0; }
+[ "$1" != --version ] || { case $0 in *cppcheck) echo "Cppcheck 2.10" ;; *) echo "clang version 14.0.6" ;; esac; exit 0; }
 for word; do
     case $word in
     *.c) set -- "$word" ;;
@@ -103,9 +103,10 @@ def what_is_not_installed_is_left_out(tree):
         assert tree.lint() == (0, {"clang-format": {"old", "new"}}), tree.lint()
 
 
-def another_clang_format_is_not_asked(tree):
-    (tree.bin / "clang-format").write_text(TOOL.replace("version 14", "version 19"))
-    assert "clang-format" not in tree.lint()[1], tree.lint()
+def other_releases_are_not_asked(tree):
+    for name in ("clang-format", "clang-tidy"):
+        (tree.bin / name).write_text(TOOL.replace("version 14", "version 19"))
+    assert tree.lint() == (0, {"cppcheck": {"new"}}), tree.lint()
 
 
 def without_a_repository_it_is_skipped(tree):
@@ -114,7 +115,7 @@ def without_a_repository_it_is_skipped(tree):
 
 
 TESTS = [all_are_formatted_and_the_last_commits_are_looked_at, a_branch_is_looked_at_from_where_it_began, another_base_can_be_named,
-         a_finding_fails, what_is_not_installed_is_left_out, another_clang_format_is_not_asked, without_a_repository_it_is_skipped]
+         a_finding_fails, what_is_not_installed_is_left_out, other_releases_are_not_asked, without_a_repository_it_is_skipped]
 
 print(f"1..{len(TESTS)}")
 for n, test in enumerate(TESTS, 1):
