@@ -15,9 +15,9 @@
 #include "server/access/user.h"
 #include "server/request/request_info.h"
 #include "server/request/sink.h"
+#include "server/stored/stored_form.h"
 #include "storage/cacher/cachers.h"
 #include "storage/cacher/ready.h"
-#include "server/stored/stored_form.h"
 
 #define COR_API_LOOPS_MAX 256
 
