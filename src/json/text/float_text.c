@@ -8,8 +8,9 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
-#include "json/text/json_int.h"
+#include <yyjson.h>
 
 #define POOL_BYTES 512 /* more than yyjson allocates for one number */
 
@@ -109,10 +110,13 @@ struct cor_str cor_float_print(double value, char *out)
 
 double cor_float_read(struct cor_str number)
 {
-    yyjson_val value;
+    char pool[POOL_BYTES];
+    yyjson_val value = {0};
+    yyjson_alc alc;
 
+    (void)yyjson_alc_pool_init(&alc, pool, sizeof(pool));
     /* yyjson makes integers of some texts, and knows no infinity. */
-    if (yyjson_read_number(number.p, &value, 0, &cor_json_alc, NULL) == number.p + number.n &&
+    if (yyjson_read_number(number.p, &value, 0, &alc, NULL) == number.p + number.n &&
         yyjson_is_real(&value))
         return yyjson_get_real(&value);
     return strtod(number.p, NULL);
