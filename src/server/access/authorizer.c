@@ -76,8 +76,7 @@ bool cor_path_is_public(struct cor_str path)
     return false;
 }
 
-/* What all modes decide alike. False: the mode itself decides. */
-static bool is_decided(const struct cor_attributes *a, struct cor_authz_answer *ret_answer)
+bool cor_authz_is_decided(const struct cor_attributes *a, struct cor_authz_answer *ret_answer)
 {
     if (!a->is_resource && cor_path_is_public(a->path))
         ret_answer->decision = COR_AUTHZ_ALLOWED;
@@ -92,7 +91,7 @@ static int ask_always_allow(const struct cor_authorizer *az, size_t loop_index,
                             const struct cor_attributes *a, struct cor_authz_question *question,
                             struct cor_authz_answer *ret_answer)
 {
-    if (!is_decided(a, ret_answer))
+    if (!cor_authz_is_decided(a, ret_answer))
         ret_answer->decision = COR_AUTHZ_ALLOWED;
     return 0;
 }
@@ -101,7 +100,7 @@ static int ask_always_deny(const struct cor_authorizer *az, size_t loop_index,
                            const struct cor_attributes *a, struct cor_authz_question *question,
                            struct cor_authz_answer *ret_answer)
 {
-    if (!is_decided(a, ret_answer))
+    if (!cor_authz_is_decided(a, ret_answer))
         ret_answer->reason = "Everything is forbidden.";
     return 0;
 }
@@ -130,7 +129,7 @@ static int ask_masters(const struct cor_authorizer *az, size_t loop_index,
                        const struct cor_attributes *a, struct cor_authz_question *question,
                        struct cor_authz_answer *ret_answer)
 {
-    if (!is_decided(a, ret_answer) && is_self_review(a))
+    if (!cor_authz_is_decided(a, ret_answer) && is_self_review(a))
         ret_answer->decision = COR_AUTHZ_ALLOWED;
     return 0;
 }

@@ -101,8 +101,12 @@ int cor_authz_refuse(const struct cor_attributes *a, const struct cor_authz_answ
 /* /healthz, /livez, /readyz and /version. Not the paths below them: a single check shows more. */
 bool cor_path_is_public(struct cor_str path);
 
-/* The authorizer of a mode that asks no other server, so never DELEGATED. With these, an anonymous
- * sender may see the public paths, and must authenticate for everything else. */
+/* What authorizers that ask no other server decide alike: everybody may see the public paths, and
+ * an anonymous sender must authenticate for everything else. False: the authorizer itself decides.
+ */
+bool cor_authz_is_decided(const struct cor_attributes *a, struct cor_authz_answer *ret_answer);
+
+/* The authorizer of a mode that asks no other server, so never DELEGATED. */
 const struct cor_authorizer *cor_authorizer_of_mode(enum cor_authz_mode mode);
 
 #endif
