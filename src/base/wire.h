@@ -1,5 +1,6 @@
-/* Reads protobuf's wire format, one item at a time, without a copy and never past the given end.
- * For bytes that a server sent: an item that is not understood ends the message.
+/* Protobuf's wire format: reads one item at a time, without a copy and never past the given end,
+ * and writes numbers and tags. Here an item that is not understood ends the message; whoever must say what
+ * is wrong with the bytes reads through schema/protobuf/protobuf_wire.h.
  * Thread: any (values). */
 #ifndef COR_BASE_WIRE_H
 #define COR_BASE_WIRE_H
@@ -15,6 +16,8 @@ enum cor_wire_code {
     COR_WIRE_VARINT = 0,
     COR_WIRE_FIXED64 = 1,
     COR_WIRE_LEN = 2,
+    COR_WIRE_GROUP = 3, /* no message of Kubernetes has one */
+    COR_WIRE_GROUP_END = 4,
     COR_WIRE_FIXED32 = 5,
 };
 
@@ -47,18 +50,12 @@ static inline const char *cor_wire_varint(const char *p, const char *end, uint64
     return NULL;
 }
 
-/* Takes the item at `p` and returns where the next one begins. NULL: there is none, or the bytes
- * are not an item; groups, which Kubernetes does not use, count as such. */
-static inline const char *cor_wire_next(const char *p, const char *end, struct cor_wire_item *ret)
+/* The value at `p` of an item whose number and code are known, and where the next item begins.
+ * NULL: the value does not end before `end`, or the code has no value. */
+static inline const char *cor_wire_take(const char *p, const char *end, struct cor_wire_item *ret)
 {
-    uint64_t tag, n;
+    uint64_t n;
 
-    ret->tag = p;
-    p = cor_wire_varint(p, end, &tag);
-    if (!p || tag >> 3 == 0 || tag >> 3 > INT32_MAX)
-        return NULL;
-    ret->number = (uint32_t)(tag >> 3);
-    ret->wire = tag & 7;
     ret->value = 0;
     ret->bytes = cor_str(p, 0);
     switch (ret->wire) {
@@ -83,6 +80,21 @@ static inline const char *cor_wire_next(const char *p, const char *end, struct c
     }
 }
 
+/* Takes the item at `p` and returns where the next one begins. NULL: there is none, or the bytes
+ * are not an item; groups, which Kubernetes does not use, count as such. */
+static inline const char *cor_wire_next(const char *p, const char *end, struct cor_wire_item *ret)
+{
+    uint64_t tag;
+
+    ret->tag = p;
+    p = cor_wire_varint(p, end, &tag);
+    if (!p || tag >> 3 == 0 || tag >> 3 > INT32_MAX)
+        return NULL;
+    ret->number = (uint32_t)(tag >> 3);
+    ret->wire = tag & 7;
+    return cor_wire_take(p, end, ret);
+}
+
 /* The first item with this number. False: there is none. */
 static inline bool cor_wire_find(struct cor_str message, uint32_t number, struct cor_wire_item *ret)
 {
@@ -101,6 +113,25 @@ static inline struct cor_str cor_wire_bytes(struct cor_str message, uint32_t num
 
     return cor_wire_find(message, number, &item) && item.wire == COR_WIRE_LEN ? item.bytes
                                                                               : cor_str("", 0);
+}
+
+/* What a number or a tag takes at most. */
+#define COR_WIRE_VARINT_MAX 10
+
+/* Writes a number; returns how many bytes it took. */
+static inline size_t cor_wire_put_varint(char *out, uint64_t value)
+{
+    size_t n = 0;
+
+    for (; value > 0x7f; value >>= 7)
+        out[n++] = (char)(value | 0x80);
+    out[n++] = (char)value;
+    return n;
+}
+
+static inline size_t cor_wire_put_tag(char *out, uint32_t number, enum cor_wire_code code)
+{
+    return cor_wire_put_varint(out, (uint64_t)number << 3 | code);
 }
 
 #endif

@@ -37,7 +37,7 @@ struct reader {
 static int read_struct(struct reader *rd, const struct cor_own_type *type, struct cor_str message,
                        void *own);
 
-static int next_item(struct reader *rd, struct cor_str *in, struct cor_pb_item *ret)
+static int next_item(struct reader *rd, struct cor_str *in, struct cor_wire_item *ret)
 {
     struct cor_pb_error error;
     int r = cor_pb_take_item(in, "message", ret, &error);
@@ -45,7 +45,7 @@ static int next_item(struct reader *rd, struct cor_str *in, struct cor_pb_item *
     return r < 0 ? cor_own_refuse(rd->why, "%s", error.message) : r;
 }
 
-static int need(struct reader *rd, const struct cor_pb_item *item, enum cor_pb_wire wire)
+static int need(struct reader *rd, const struct cor_wire_item *item, enum cor_wire_code wire)
 {
     return item->wire == wire ? 0
                               : cor_own_refuse(rd->why, "wire type %d was expected, but it is %d",
@@ -54,9 +54,9 @@ static int need(struct reader *rd, const struct cor_pb_item *item, enum cor_pb_w
 
 /* The text stays in the copy of the input. It moves by one byte, over its length, which has been
  * read: so there is room for the NUL after it. */
-static int read_text(struct reader *rd, const struct cor_pb_item *item, struct cor_str *ret)
+static int read_text(struct reader *rd, const struct cor_wire_item *item, struct cor_str *ret)
 {
-    int r = need(rd, item, COR_PB_LEN);
+    int r = need(rd, item, COR_WIRE_LEN);
     char *to;
 
     if (r < 0)
@@ -69,27 +69,27 @@ static int read_text(struct reader *rd, const struct cor_pb_item *item, struct c
 }
 
 /* Of a message with a text, bytes or JSON as its field 1: quantities and raw values. */
-static int read_wrapped(struct reader *rd, const struct cor_pb_item *item, struct cor_str *ret)
+static int read_wrapped(struct reader *rd, const struct cor_wire_item *item, struct cor_str *ret)
 {
     struct cor_str in = item->bytes;
-    struct cor_pb_item inner;
-    int r = need(rd, item, COR_PB_LEN);
+    struct cor_wire_item inner;
+    int r = need(rd, item, COR_WIRE_LEN);
 
     while (r == 0 && (r = next_item(rd, &in, &inner)) > 0)
         r = inner.number == 1 ? read_text(rd, &inner, ret) : 0;
     return r;
 }
 
-static int read_time(struct reader *rd, const struct cor_pb_item *item, bool *ret_is_set,
+static int read_time(struct reader *rd, const struct cor_wire_item *item, bool *ret_is_set,
                      int64_t *ret_s, int64_t *ret_us)
 {
     struct cor_str in = item->bytes;
-    struct cor_pb_item inner;
+    struct cor_wire_item inner;
     int64_t s = 0, nano = 0;
-    int r = need(rd, item, COR_PB_LEN);
+    int r = need(rd, item, COR_WIRE_LEN);
 
     while (r == 0 && (r = next_item(rd, &in, &inner)) > 0) {
-        r = inner.number <= 2 ? need(rd, &inner, COR_PB_VARINT) : 0;
+        r = inner.number <= 2 ? need(rd, &inner, COR_WIRE_VARINT) : 0;
         if (inner.number == 1)
             s = (int64_t)inner.value;
         else if (inner.number == 2)
@@ -105,20 +105,20 @@ static int read_time(struct reader *rd, const struct cor_pb_item *item, bool *re
     return 0;
 }
 
-static int read_int_or_str(struct reader *rd, const struct cor_pb_item *item,
+static int read_int_or_str(struct reader *rd, const struct cor_wire_item *item,
                            struct cor_int_or_str *ret)
 {
     struct cor_str in = item->bytes, text = {"", 0};
-    struct cor_pb_item inner;
+    struct cor_wire_item inner;
     int64_t type = 0, number = 0;
-    int r = need(rd, item, COR_PB_LEN);
+    int r = need(rd, item, COR_WIRE_LEN);
 
     while (r == 0 && (r = next_item(rd, &in, &inner)) > 0) {
         r = 0;
         if (inner.number == 3) {
             r = read_text(rd, &inner, &text);
         } else if (inner.number <= 2) {
-            r = need(rd, &inner, COR_PB_VARINT);
+            r = need(rd, &inner, COR_WIRE_VARINT);
             *(inner.number == 1 ? &type : &number) = (int64_t)inner.value;
         }
     }
@@ -129,7 +129,7 @@ static int read_int_or_str(struct reader *rd, const struct cor_pb_item *item,
 }
 
 /* A time as the text of an element; nothing for Go's zero. */
-static int read_time_text(struct reader *rd, const struct cor_pb_item *item, bool is_micro,
+static int read_time_text(struct reader *rd, const struct cor_wire_item *item, bool is_micro,
                           struct cor_str *ret)
 {
     char text[COR_MICRO_TIME_TEXT_MAX];
@@ -146,16 +146,16 @@ static int read_time_text(struct reader *rd, const struct cor_pb_item *item, boo
 }
 
 /* A list of texts that is a message, as JSON. */
-static int read_texts(struct reader *rd, const struct cor_pb_item *item, struct cor_str *ret)
+static int read_texts(struct reader *rd, const struct cor_wire_item *item, struct cor_str *ret)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf json;
     struct cor_str in = item->bytes;
-    struct cor_pb_item inner;
-    int r = need(rd, item, COR_PB_LEN);
+    struct cor_wire_item inner;
+    int r = need(rd, item, COR_WIRE_LEN);
 
     cor_buf_init(&json, COR_POOL_BYTES_MAX);
     while (r == 0 && (r = next_item(rd, &in, &inner)) > 0) {
-        r = inner.number == 1 ? need(rd, &inner, COR_PB_LEN) : 0;
+        r = inner.number == 1 ? need(rd, &inner, COR_WIRE_LEN) : 0;
         if (r == 0 && inner.number == 1)
             r = cor_buf_addz(&json, json.n > 0 ? "," : "[");
         if (r == 0 && inner.number == 1)
@@ -169,9 +169,9 @@ static int read_texts(struct reader *rd, const struct cor_pb_item *item, struct 
     return ret->p ? 0 : cor_pool_error(rd->pool);
 }
 
-static int read_double(struct reader *rd, const struct cor_pb_item *item, double *ret)
+static int read_double(struct reader *rd, const struct cor_wire_item *item, double *ret)
 {
-    int r = need(rd, item, COR_PB_FIXED64);
+    int r = need(rd, item, COR_WIRE_FIXED64);
 
     memcpy(ret, &item->value, sizeof(*ret));
     return r;
@@ -179,23 +179,23 @@ static int read_double(struct reader *rd, const struct cor_pb_item *item, double
 
 /* One value into the memory of an element. */
 static int read_element(struct reader *rd, const struct cor_own_field *field,
-                        const struct cor_pb_item *item, void *to)
+                        const struct cor_wire_item *item, void *to)
 {
     int r;
 
     switch ((enum cor_own_kind)field->kind) {
     case COR_OWN_STRUCT:
-        r = need(rd, item, COR_PB_LEN);
+        r = need(rd, item, COR_WIRE_LEN);
         return r < 0 ? r : read_struct(rd, field->type, item->bytes, to);
     case COR_OWN_BOOL:
         *(bool *)to = item->value != 0;
-        return need(rd, item, COR_PB_VARINT);
+        return need(rd, item, COR_WIRE_VARINT);
     case COR_OWN_INT32:
         *(int32_t *)to = (int32_t)item->value;
-        return need(rd, item, COR_PB_VARINT);
+        return need(rd, item, COR_WIRE_VARINT);
     case COR_OWN_INT64:
         *(int64_t *)to = (int64_t)item->value;
-        return need(rd, item, COR_PB_VARINT);
+        return need(rd, item, COR_WIRE_VARINT);
     case COR_OWN_DOUBLE:
         return read_double(rd, item, to);
     case COR_OWN_RAW:
@@ -217,7 +217,7 @@ static int read_element(struct reader *rd, const struct cor_own_field *field,
 }
 
 static int read_list(struct reader *rd, const struct cor_own_field *field,
-                     const struct cor_pb_item *item, struct cor_own_run *list)
+                     const struct cor_wire_item *item, struct cor_own_run *list)
 {
     void *to = cor_own_add(rd->pool, list, cor_own_entry_size(field));
     int r;
@@ -230,11 +230,11 @@ static int read_list(struct reader *rd, const struct cor_own_field *field,
 
 /* A list that is a message of its own. */
 static int read_wrapped_list(struct reader *rd, const struct cor_own_field *field,
-                             const struct cor_pb_item *item, struct cor_own_run *list)
+                             const struct cor_wire_item *item, struct cor_own_run *list)
 {
     struct cor_str in = item->bytes;
-    struct cor_pb_item inner;
-    int r = need(rd, item, COR_PB_LEN);
+    struct cor_wire_item inner;
+    int r = need(rd, item, COR_WIRE_LEN);
 
     if (!list->p)
         list->p = (char *)"";
@@ -253,13 +253,13 @@ static bool is_in_order(const struct cor_own_run *map, size_t entry_size)
 
 /* An entry of a map; keys are sorted when the whole object has been read. */
 static int read_map(struct reader *rd, const struct cor_own_field *field,
-                    const struct cor_pb_item *item, struct cor_own_run *map)
+                    const struct cor_wire_item *item, struct cor_own_run *map)
 {
     struct cor_own_key *entry = cor_own_add(rd->pool, map, cor_own_entry_size(field));
     struct cor_str in = item->bytes;
-    struct cor_pb_item inner;
+    struct cor_wire_item inner;
     void *value;
-    int r = need(rd, item, COR_PB_LEN);
+    int r = need(rd, item, COR_WIRE_LEN);
 
     if (!entry)
         return cor_pool_error(rd->pool);
@@ -278,7 +278,7 @@ static int read_map(struct reader *rd, const struct cor_own_field *field,
 }
 
 static int read_pointer(struct reader *rd, const struct cor_own_field *field,
-                        const struct cor_pb_item *item, void **to)
+                        const struct cor_wire_item *item, void **to)
 {
     if (!*to)
         *to = cor_pool_alloc(rd->pool, field->type->size);
@@ -289,7 +289,7 @@ static int read_pointer(struct reader *rd, const struct cor_own_field *field,
 
 /* A scalar is set when it is not zero, or when upstream has a pointer to it. */
 static int read_member(struct reader *rd, const struct cor_own_field *field,
-                       const struct cor_pb_item *item, void *to)
+                       const struct cor_wire_item *item, void *to)
 {
     bool is_pointer = field->flags & COR_OWN_POINTER;
     int64_t s, us;
@@ -384,7 +384,7 @@ static size_t find_number(const struct cor_own_type *type, size_t low, size_t hi
 static int read_range(struct reader *rd, const struct cor_own_type *type, struct cor_str message,
                       size_t low, size_t high, unsigned level, void *own)
 {
-    struct cor_pb_item item;
+    struct cor_wire_item item;
     int r;
 
     while ((r = next_item(rd, &message, &item)) > 0) {
@@ -398,7 +398,7 @@ static int read_range(struct reader *rd, const struct cor_own_type *type, struct
             while (end < high &&
                    cor_own_number(&type->fields[type->by_number[end]], level) == item.number)
                 end++;
-            r = need(rd, &item, COR_PB_LEN);
+            r = need(rd, &item, COR_WIRE_LEN);
             if (r == 0)
                 r = read_range(rd, type, item.bytes, at, end, level + 1, own);
         } else {
@@ -464,7 +464,7 @@ static int read_envelope(struct reader *rd, const struct cor_own_type *type, str
                          void *own, struct cor_str *ret_message)
 {
     static const char *const names[] = {"apiVersion", "kind"};
-    struct cor_pb_item item, inner;
+    struct cor_wire_item item, inner;
     int r;
 
     *ret_message = cor_str("", 0);
@@ -476,7 +476,7 @@ static int read_envelope(struct reader *rd, const struct cor_own_type *type, str
 
         if (item.number == 2)
             *ret_message = item.bytes;
-        r = item.number <= 2 ? need(rd, &item, COR_PB_LEN) : 0;
+        r = item.number <= 2 ? need(rd, &item, COR_WIRE_LEN) : 0;
         if (item.number != 1)
             in = cor_str("", 0);
         while (r == 0 && (r = next_item(rd, &in, &inner)) > 0) {

@@ -11,11 +11,10 @@
 
 #include "base/err.h"
 #include "base/mem.h"
+#include "base/wire.h"
 #include "coracle/time.h"
 #include "own/own_int.h"
-#include "schema/protobuf/protobuf_wire.h"
 
-#define VARINT_MAX    10
 #define ROOM_FIRST    1000
 #define MICRO_OF_S    1000000
 #define NANO_OF_MICRO 1000
@@ -72,31 +71,29 @@ static inline void put(struct writer *w, const void *bytes, size_t n)
 
 static void put_varint(struct writer *w, uint64_t value)
 {
-    char bytes[VARINT_MAX];
-    size_t n = 0;
+    char bytes[COR_WIRE_VARINT_MAX];
 
-    for (; value > 0x7f; value >>= 7)
-        bytes[n++] = (char)(value | 0x80);
-    bytes[n++] = (char)value;
-    put(w, bytes, n);
+    put(w, bytes, cor_wire_put_varint(bytes, value));
 }
 
-static inline void put_tag(struct writer *w, uint32_t number, enum cor_pb_wire wire)
+static inline void put_tag(struct writer *w, uint32_t number, enum cor_wire_code code)
 {
-    put_varint(w, (uint64_t)number << 3 | wire);
+    char bytes[COR_WIRE_VARINT_MAX];
+
+    put(w, bytes, cor_wire_put_tag(bytes, number, code));
 }
 
 static void put_number(struct writer *w, uint32_t number, int64_t value)
 {
     put_varint(w, (uint64_t)value);
-    put_tag(w, number, COR_PB_VARINT);
+    put_tag(w, number, COR_WIRE_VARINT);
 }
 
 static void put_bytes(struct writer *w, uint32_t number, struct cor_str bytes)
 {
     put(w, bytes.p, bytes.n);
     put_varint(w, bytes.n);
-    put_tag(w, number, COR_PB_LEN);
+    put_tag(w, number, COR_WIRE_LEN);
 }
 
 /* How many bytes are written: a message is what is written between two calls. */
@@ -111,7 +108,7 @@ static void put_head(struct writer *w, uint32_t number, size_t end)
     if (w->error < 0)
         return;
     put_varint(w, written(w) - end);
-    put_tag(w, number, COR_PB_LEN);
+    put_tag(w, number, COR_WIRE_LEN);
 }
 
 static void put_double(struct writer *w, uint32_t number, double value)
@@ -123,7 +120,7 @@ static void put_double(struct writer *w, uint32_t number, double value)
     for (size_t i = 0; i < sizeof(bytes); i++)
         bytes[i] = (char)(bits >> (8 * i));
     put(w, bytes, sizeof(bytes));
-    put_tag(w, number, COR_PB_FIXED64);
+    put_tag(w, number, COR_WIRE_FIXED64);
 }
 
 /* Seconds and nanoseconds; a time that is not set is an empty message. */

@@ -10,12 +10,12 @@
 static int find_bytes(struct cor_str message, uint32_t number, struct cor_str *ret,
                       struct cor_pb_error *reterr)
 {
-    struct cor_pb_item item;
+    struct cor_wire_item item;
     int more;
 
     *ret = COR_STR("");
     while ((more = cor_pb_take_item(&message, "Unknown", &item, reterr)) == 1) {
-        if (item.number == number && item.wire == COR_PB_LEN)
+        if (item.number == number && item.wire == COR_WIRE_LEN)
             *ret = item.bytes;
     }
     return more;

@@ -60,7 +60,7 @@ struct chains {
 static void write_struct(struct reader *r, const struct cor_type *type, const struct cor_str *parts,
                          size_t nparts);
 static void write_value(struct reader *r, const struct cor_type *type,
-                        const struct cor_pb_item *item);
+                        const struct cor_wire_item *item);
 
 static void reader_fail(struct reader *r, int error)
 {
@@ -76,10 +76,10 @@ static bool reader_goes_on(struct reader *r)
     return r->error == 0;
 }
 
-static struct cor_pb_item item_at(const struct reader *r, uint32_t at)
+static struct cor_wire_item item_at(const struct reader *r, uint32_t at)
 {
     struct cor_str in = cor_str_from(r->body, at);
-    struct cor_pb_item item = {0};
+    struct cor_wire_item item = {0};
 
     /* The bytes were read before. */
     (void)cor_pb_take_item(&in, "", &item, NULL);
@@ -98,26 +98,27 @@ static uint32_t add_link(struct reader *r, const char *at)
     return (uint32_t)r->nlinks++;
 }
 
-static enum cor_pb_wire wire_of(const struct cor_type *type)
+static enum cor_wire_code wire_of(const struct cor_type *type)
 {
     switch (cor_type_shape(type)) {
     case COR_SHAPE_BOOL:
     case COR_SHAPE_INT32:
     case COR_SHAPE_INT64:
-        return COR_PB_VARINT;
+        return COR_WIRE_VARINT;
     case COR_SHAPE_FLOAT64:
-        return COR_PB_FIXED64;
+        return COR_WIRE_FIXED64;
     case COR_SHAPE_LIST:
-        return cor_type_is(type, COR_TYPE_WRAPPED) ? COR_PB_LEN : wire_of(cor_type_element(type));
+        return cor_type_is(type, COR_TYPE_WRAPPED) ? COR_WIRE_LEN : wire_of(cor_type_element(type));
     default:
-        return COR_PB_LEN;
+        return COR_WIRE_LEN;
     }
 }
 
 /* Numbers of a list may be packed into one item. */
-static bool is_wire_right(const struct cor_type *type, enum cor_pb_wire wire)
+static bool is_wire_right(const struct cor_type *type, enum cor_wire_code wire)
 {
-    return wire == wire_of(type) || (wire == COR_PB_LEN && cor_type_shape(type) == COR_SHAPE_LIST);
+    return wire == wire_of(type) ||
+           (wire == COR_WIRE_LEN && cor_type_shape(type) == COR_SHAPE_LIST);
 }
 
 /* Puts the items of a message into the chains of the members of `outer`; `type` is `outer` itself,
@@ -133,7 +134,7 @@ static void collect(struct reader *r, const struct cor_type *outer, const struct
     while (reader_goes_on(r) && more == 1) {
         const char *at = in.p;
         const struct cor_type_field *field;
-        struct cor_pb_item item;
+        struct cor_wire_item item;
         size_t m;
         uint32_t link;
 
@@ -184,32 +185,33 @@ static void write_bytes(struct reader *r, struct cor_str bytes)
 struct special {
     const char *name;
     struct {
-        enum cor_pb_wire wire;
+        enum cor_wire_code wire;
         const char *go_name; /* NULL: there is no field with this number */
     } fields[SPECIAL_FIELDS];
 };
-static const struct special timestamp = {"Timestamp",
-                                         {{COR_PB_VARINT, "Seconds"}, {COR_PB_VARINT, "Nanos"}}};
-static const struct special raw_bytes = {"RawExtension", {{COR_PB_LEN, "Raw"}}};
-static const struct special quantity = {"Quantity", {{COR_PB_LEN, "String_"}}};
+static const struct special timestamp = {
+    "Timestamp", {{COR_WIRE_VARINT, "Seconds"}, {COR_WIRE_VARINT, "Nanos"}}};
+static const struct special raw_bytes = {"RawExtension", {{COR_WIRE_LEN, "Raw"}}};
+static const struct special quantity = {"Quantity", {{COR_WIRE_LEN, "String_"}}};
 static const struct special int_or_string = {
-    "IntOrString", {{COR_PB_VARINT, "Type"}, {COR_PB_VARINT, "IntVal"}, {COR_PB_LEN, "StrVal"}}};
-static const struct special schema_or_bool = {"JSONSchemaPropsOrBool",
-                                              {{COR_PB_VARINT, "Allows"}, {COR_PB_LEN, "Schema"}}};
+    "IntOrString",
+    {{COR_WIRE_VARINT, "Type"}, {COR_WIRE_VARINT, "IntVal"}, {COR_WIRE_LEN, "StrVal"}}};
+static const struct special schema_or_bool = {
+    "JSONSchemaPropsOrBool", {{COR_WIRE_VARINT, "Allows"}, {COR_WIRE_LEN, "Schema"}}};
 static const struct special schema_or_array = {
-    "JSONSchemaPropsOrArray", {{COR_PB_LEN, "Schema"}, {COR_PB_LEN, "JSONSchemas"}}};
+    "JSONSchemaPropsOrArray", {{COR_WIRE_LEN, "Schema"}, {COR_WIRE_LEN, "JSONSchemas"}}};
 static const struct special schema_or_strings = {
-    "JSONSchemaPropsOrStringArray", {{COR_PB_LEN, "Schema"}, {COR_PB_LEN, "Property"}}};
+    "JSONSchemaPropsOrStringArray", {{COR_WIRE_LEN, "Schema"}, {COR_WIRE_LEN, "Property"}}};
 
 /* Reads such a message: the last item of each field, whose `number` is 0 when there is none. */
 static void read_special(struct reader *r, const struct special *special, struct cor_str message,
-                         struct cor_pb_item items[SPECIAL_FIELDS])
+                         struct cor_wire_item items[SPECIAL_FIELDS])
 {
-    struct cor_pb_item item;
+    struct cor_wire_item item;
     int more;
 
     for (size_t i = 0; i < SPECIAL_FIELDS; i++)
-        items[i] = (struct cor_pb_item){.bytes = COR_STR("")};
+        items[i] = (struct cor_wire_item){.bytes = COR_STR("")};
     while ((more = cor_pb_take_item(&message, special->name, &item, r->why)) == 1) {
         size_t i = item.number - 1;
 
@@ -229,7 +231,7 @@ static void read_special(struct reader *r, const struct special *special, struct
 /* An empty message is the zero time, which is null in JSON. */
 static void write_time(struct reader *r, struct cor_str message, bool is_micro)
 {
-    struct cor_pb_item items[SPECIAL_FIELDS];
+    struct cor_wire_item items[SPECIAL_FIELDS];
     char text[64];
     int64_t s, us;
 
@@ -253,7 +255,7 @@ static void write_raw(struct reader *r, struct cor_str message)
 {
     const struct cor_json_limits limits = {
         .bytes_max = r->body.n, .depth_max = COR_JSON_DEPTH_MAX, .any_number = true};
-    struct cor_pb_item items[SPECIAL_FIELDS];
+    struct cor_wire_item items[SPECIAL_FIELDS];
     bool is_canonical;
 
     read_special(r, &raw_bytes, message, items);
@@ -269,7 +271,7 @@ static void write_raw(struct reader *r, struct cor_str message)
 
 static void write_int_or_string(struct reader *r, struct cor_str message)
 {
-    struct cor_pb_item items[SPECIAL_FIELDS];
+    struct cor_wire_item items[SPECIAL_FIELDS];
 
     read_special(r, &int_or_string, message, items);
     if (items[0].value == 0)
@@ -282,7 +284,7 @@ static void write_int_or_string(struct reader *r, struct cor_str message)
 
 static void write_quantity(struct reader *r, struct cor_str message)
 {
-    struct cor_pb_item items[SPECIAL_FIELDS];
+    struct cor_wire_item items[SPECIAL_FIELDS];
 
     read_special(r, &quantity, message, items);
     cor_json_string(&r->w, items[0].bytes.n > 0 ? items[0].bytes : COR_STR("0"));
@@ -310,7 +312,7 @@ static void write_schema_or(struct reader *r, const struct cor_type *type, struc
     const struct special *special = shape == COR_SHAPE_SCHEMA_OR_BOOL    ? &schema_or_bool
                                     : shape == COR_SHAPE_SCHEMA_OR_ARRAY ? &schema_or_array
                                                                          : &schema_or_strings;
-    struct cor_pb_item items[SPECIAL_FIELDS], item, *schema;
+    struct cor_wire_item items[SPECIAL_FIELDS], item, *schema;
 
     read_special(r, special, message, items);
     schema = &items[shape == COR_SHAPE_SCHEMA_OR_BOOL ? 1 : 0];
@@ -336,21 +338,21 @@ static void write_schema_or(struct reader *r, const struct cor_type *type, struc
 /* A list that is a message of its own. */
 static void write_wrapped(struct reader *r, const struct cor_type *type, struct cor_str message)
 {
-    struct cor_pb_item item;
+    struct cor_wire_item item;
     int more;
 
     cor_json_begin_array(&r->w);
     while (reader_goes_on(r) && (more = cor_pb_take_item(&message, "", &item, r->why)) != 0) {
         if (more < 0)
             reader_fail(r, more);
-        else if (item.number == 1 && item.wire == COR_PB_LEN)
+        else if (item.number == 1 && item.wire == COR_WIRE_LEN)
             write_value(r, cor_type_element(type), &item);
     }
     cor_json_end_array(&r->w);
 }
 
 static void write_value(struct reader *r, const struct cor_type *type,
-                        const struct cor_pb_item *item)
+                        const struct cor_wire_item *item)
 {
     switch (cor_type_shape(type)) {
     case COR_SHAPE_STRUCT:
@@ -408,7 +410,7 @@ static void write_value(struct reader *r, const struct cor_type *type,
 /* Go's zero value of a type. */
 static void write_zero(struct reader *r, const struct cor_type *type)
 {
-    const struct cor_pb_item zero = {.bytes = COR_STR("")};
+    const struct cor_wire_item zero = {.bytes = COR_STR("")};
 
     switch (cor_type_shape(type)) {
     case COR_SHAPE_LIST:
@@ -427,17 +429,19 @@ static void write_list(struct reader *r, const struct cor_type *type, uint32_t l
 
     cor_json_begin_array(&r->w);
     for (; reader_goes_on(r) && link != NONE; link = r->links[link].next) {
-        struct cor_pb_item item = item_at(r, r->links[link].at);
+        struct cor_wire_item item = item_at(r, r->links[link].at);
 
         if (item.wire == wire_of(element)) {
             write_value(r, element, &item);
             continue;
         }
-        for (struct cor_str packed = item.bytes; reader_goes_on(r) && packed.n > 0;) {
-            if (cor_pb_take_varint(&packed, &item.value) < 0)
+        for (const char *p = item.bytes.p, *end = p + item.bytes.n; reader_goes_on(r) && p < end;) {
+            p = cor_wire_varint(p, end, &item.value);
+            if (!p) {
                 reader_fail(r, cor_pb_refuse(r->why, "unexpected EOF"));
-            else
-                write_value(r, element, &item);
+                break;
+            }
+            write_value(r, element, &item);
         }
     }
     cor_json_end_array(&r->w);
@@ -447,7 +451,7 @@ static void write_list(struct reader *r, const struct cor_type *type, uint32_t l
 struct entry {
     struct cor_str key;      /* as it is written: in UTF-8 */
     struct cor_str wire_key; /* as it came */
-    struct cor_pb_item value;
+    struct cor_wire_item value;
     size_t order;
 };
 
@@ -463,12 +467,12 @@ static int compare_entries(const void *a, const void *b)
 
 static void read_entry(struct reader *r, struct cor_str message, struct entry *ret)
 {
-    struct cor_pb_item item;
+    struct cor_wire_item item;
     int more;
 
     *ret = (struct entry){.wire_key = COR_STR(""), .value = {.bytes = COR_STR("")}};
     while ((more = cor_pb_take_item(&message, "", &item, r->why)) == 1) {
-        if (item.number == 1 && item.wire == COR_PB_LEN)
+        if (item.number == 1 && item.wire == COR_WIRE_LEN)
             ret->wire_key = item.bytes;
         else if (item.number == 2)
             ret->value = item;
@@ -574,7 +578,7 @@ static void write_messages(struct reader *r, const struct cor_type *type, uint32
 }
 
 /* Would Go leave out this value, which is on the wire? Pointers and structs are there. */
-static bool is_empty(const struct cor_type *type, const struct cor_pb_item *item)
+static bool is_empty(const struct cor_type *type, const struct cor_wire_item *item)
 {
     switch (cor_type_shape(type)) {
     case COR_SHAPE_STRING:
@@ -632,7 +636,7 @@ static void write_present(struct reader *r, const struct cor_type_field *field, 
                           uint32_t last)
 {
     const struct cor_type *type = cor_type_field_type(field);
-    struct cor_pb_item item = item_at(r, r->links[last].at);
+    struct cor_wire_item item = item_at(r, r->links[last].at);
     bool is_pointer = cor_type_field_is(field, COR_FIELD_POINTER);
     bool is_list = cor_type_shape(type) == COR_SHAPE_LIST && !cor_type_is(type, COR_TYPE_WRAPPED);
     bool is_map = cor_type_shape(type) == COR_SHAPE_MAP;

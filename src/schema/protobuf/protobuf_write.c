@@ -19,6 +19,7 @@
 #include "base/base64.h"
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/wire.h"
 #include "meta/value/time_text.h"
 #include "schema/protobuf/protobuf.h"
 #include "schema/types/types_int.h"
@@ -26,9 +27,8 @@
 #include "json/text/nodes.h"
 #include "json/text/scan.h"
 
-#define DEPTH_MAX  COR_JSON_DEPTH_MAX /* what can be stored can be read and written */
-#define VARINT_MAX 10
-#define NONE       COR_JSON_NO_NODE
+#define DEPTH_MAX COR_JSON_DEPTH_MAX /* what can be stored can be read and written */
+#define NONE      COR_JSON_NO_NODE
 
 struct writer {
     struct cor_buf *out;
@@ -83,49 +83,39 @@ static inline char *writer_room(struct writer *w, size_t n)
     return out->p + out->n;
 }
 
-static inline size_t varint_bytes(uint64_t value, char *out)
-{
-    size_t n = 0;
-
-    for (; value > 0x7f; value >>= 7)
-        out[n++] = (char)(value | 0x80);
-    out[n++] = (char)value;
-    return n;
-}
-
 static inline void write_varint(struct writer *w, uint64_t value)
 {
-    char *p = writer_room(w, VARINT_MAX);
+    char *p = writer_room(w, COR_WIRE_VARINT_MAX);
 
     if (p)
-        w->out->n += varint_bytes(value, p);
+        w->out->n += cor_wire_put_varint(p, value);
 }
 
-static inline void write_tag(struct writer *w, uint32_t number, enum cor_pb_wire wire)
+static inline void write_tag(struct writer *w, uint32_t number, enum cor_wire_code wire)
 {
     write_varint(w, (uint64_t)number << 3 | wire);
 }
 
 static void write_number(struct writer *w, uint32_t number, int64_t value)
 {
-    char *p = writer_room(w, 2 * VARINT_MAX);
+    char *p = writer_room(w, 2 * COR_WIRE_VARINT_MAX);
     size_t n;
 
     if (!p)
         return;
-    n = varint_bytes((uint64_t)number << 3 | COR_PB_VARINT, p);
-    w->out->n += n + varint_bytes((uint64_t)value, p + n);
+    n = cor_wire_put_tag(p, number, COR_WIRE_VARINT);
+    w->out->n += n + cor_wire_put_varint(p + n, (uint64_t)value);
 }
 
 static void write_text(struct writer *w, uint32_t number, struct cor_str bytes)
 {
-    char *p = writer_room(w, 2 * VARINT_MAX + bytes.n);
+    char *p = writer_room(w, 2 * COR_WIRE_VARINT_MAX + bytes.n);
     size_t n;
 
     if (!p)
         return;
-    n = varint_bytes((uint64_t)number << 3 | COR_PB_LEN, p);
-    n += varint_bytes(bytes.n, p + n);
+    n = cor_wire_put_tag(p, number, COR_WIRE_LEN);
+    n += cor_wire_put_varint(p + n, bytes.n);
     if (bytes.n > 0)
         memcpy(p + n, bytes.p, bytes.n);
     w->out->n += n + bytes.n;
@@ -142,11 +132,11 @@ struct message {
 static struct message begin_message(struct writer *w, uint32_t number, size_t json_bytes)
 {
     struct message m = {.room = json_bytes < 140 ? 1 : json_bytes < 24000 ? 2 : 3};
-    char *p = writer_room(w, VARINT_MAX + m.room);
+    char *p = writer_room(w, COR_WIRE_VARINT_MAX + m.room);
 
     if (!p)
         return m;
-    w->out->n += varint_bytes((uint64_t)number << 3 | COR_PB_LEN, p);
+    w->out->n += cor_wire_put_tag(p, number, COR_WIRE_LEN);
     m.begin = w->out->n;
     w->out->n += m.room;
     return m;
@@ -154,15 +144,15 @@ static struct message begin_message(struct writer *w, uint32_t number, size_t js
 
 static void end_message(struct writer *w, struct message m)
 {
-    char length[VARINT_MAX];
+    char length[COR_WIRE_VARINT_MAX];
     size_t bytes, n;
 
     if (w->error < 0)
         return;
     bytes = w->out->n - m.begin - m.room;
-    n = varint_bytes(bytes, length);
+    n = cor_wire_put_varint(length, bytes);
     if (n != m.room) {
-        if (!writer_room(w, VARINT_MAX))
+        if (!writer_room(w, COR_WIRE_VARINT_MAX))
             return;
         memmove(w->out->p + m.begin + n, w->out->p + m.begin + m.room, bytes);
         w->out->n = w->out->n - m.room + n;
@@ -296,7 +286,7 @@ static void write_double(struct writer *w, const struct cor_type_field *field, u
     memcpy(&bits, &real, sizeof(bits));
     for (size_t i = 0; i < sizeof(bytes); i++)
         bytes[i] = (char)(bits >> (8 * i));
-    write_tag(w, number, COR_PB_FIXED64);
+    write_tag(w, number, COR_WIRE_FIXED64);
     writer_check(w, cor_buf_add(w->out, bytes, sizeof(bytes)));
 }
 
@@ -641,7 +631,7 @@ int cor_protobuf_add_head(struct cor_str api_version, struct cor_str kind, uint6
 
     writer_begin(&w, COR_STR("{}"), out, NULL);
     write_type(&w, api_version, kind);
-    write_tag(&w, 2, COR_PB_LEN);
+    write_tag(&w, 2, COR_WIRE_LEN);
     write_varint(&w, raw_bytes);
     return writer_end(&w);
 }

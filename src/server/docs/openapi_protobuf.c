@@ -27,9 +27,8 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/wire.h"
 #include "json/text/scan.h"
-
-#define VARINT_MAX 10
 
 enum form {
     FORM_TEXT,
@@ -341,18 +340,6 @@ static const struct row document_3_rows[] = {
 };
 static const struct message document_3_message = {9, ROWS(document_3_rows)};
 
-static size_t varint_put(uint64_t value, char *out)
-{
-    size_t n = 0;
-
-    while (value > 127) {
-        out[n++] = (char)(value | 128);
-        value >>= 7;
-    }
-    out[n++] = (char)value;
-    return n;
-}
-
 static void bytes_put(struct writer *w, const void *p, size_t n)
 {
     if (w->error == 0)
@@ -366,30 +353,30 @@ static void value_refuse(struct writer *w)
         w->error = -COR_EINVAL;
 }
 
-static void tag_put(struct writer *w, unsigned number, unsigned wire)
+static void tag_put(struct writer *w, unsigned number, enum cor_wire_code code)
 {
-    char bytes[VARINT_MAX];
+    char bytes[COR_WIRE_VARINT_MAX];
 
-    bytes_put(w, bytes, varint_put((uint64_t)number << 3 | wire, bytes));
+    bytes_put(w, bytes, cor_wire_put_tag(bytes, number, code));
 }
 
 /* Begins a length-delimited field: where its bytes begin. */
 static size_t field_begin(struct writer *w, unsigned number)
 {
-    tag_put(w, number, 2);
+    tag_put(w, number, COR_WIRE_LEN);
     bytes_put(w, "", 1);
     return w->out->n;
 }
 
 static void field_end(struct writer *w, size_t start)
 {
-    char length[VARINT_MAX];
+    char length[COR_WIRE_VARINT_MAX];
     size_t n, more;
 
     if (w->error < 0)
         return;
     n = w->out->n - start;
-    more = varint_put(n, length) - 1;
+    more = cor_wire_put_varint(length, n) - 1;
     for (size_t i = 0; i < more; i++)
         bytes_put(w, "", 1);
     if (w->error < 0)
@@ -542,19 +529,19 @@ static void double_write(struct writer *w, unsigned number, struct cor_str value
     memcpy(&bits, &real, sizeof(bits));
     for (size_t i = 0; i < sizeof(bytes); i++)
         bytes[i] = (char)(bits >> 8 * i);
-    tag_put(w, number, 1);
+    tag_put(w, number, COR_WIRE_FIXED64);
     bytes_put(w, bytes, sizeof(bytes));
 }
 
 static void int_write(struct writer *w, unsigned number, struct cor_str value)
 {
-    char bytes[VARINT_MAX];
+    char bytes[COR_WIRE_VARINT_MAX];
     int64_t integer = 0;
 
     if (cor_json_to_i64(value, &integer) < 0)
         value_refuse(w);
-    tag_put(w, number, 0);
-    bytes_put(w, bytes, varint_put((uint64_t)integer, bytes));
+    tag_put(w, number, COR_WIRE_VARINT);
+    bytes_put(w, bytes, cor_wire_put_varint(bytes, (uint64_t)integer));
 }
 
 /* A message DefaultType: objects have no form in it, and an empty message remains. */
@@ -566,7 +553,7 @@ static void default_write(struct writer *w, struct cor_json_iter *it)
     if (cor_json_type(value) == COR_JSON_STRING) {
         text_write(w, 3, value);
     } else if (cor_json_to_bool(value, &is_true) == 0) {
-        tag_put(w, 2, 0);
+        tag_put(w, 2, COR_WIRE_VARINT);
         bytes_put(w, is_true ? "\1" : "\0", 1);
     } else if (cor_json_type(value) == COR_JSON_NUMBER) {
         double_write(w, 1, value);
@@ -659,7 +646,7 @@ static void row_write(struct writer *w, const struct row *row, struct cor_json_i
     case FORM_BOOL:
         value_expect(w, it, COR_JSON_BOOL);
         if (cor_str_eq(cor_json_iter_value(it), COR_STR("true"))) {
-            tag_put(w, row->number, 0);
+            tag_put(w, row->number, COR_WIRE_VARINT);
             bytes_put(w, "\1", 1);
         }
         return;
@@ -685,7 +672,7 @@ static void row_write(struct writer *w, const struct row *row, struct cor_json_i
         }
         value_expect(w, it, COR_JSON_BOOL);
         start = field_begin(w, row->number);
-        tag_put(w, 2, 0);
+        tag_put(w, 2, COR_WIRE_VARINT);
         bytes_put(w, cor_str_eq(cor_json_iter_value(it), COR_STR("true")) ? "\1" : "\0", 1);
         field_end(w, start);
         return;

@@ -397,7 +397,7 @@ TEST(openapi, long_names_are_whole)
 /* The first field of this number; fails the test when there is none. */
 static struct cor_str field_of(struct cor_str message, unsigned number)
 {
-    struct cor_pb_item item;
+    struct cor_wire_item item;
 
     while (cor_pb_take_item(&message, "", &item, NULL) == 1) {
         if (item.number == number)
@@ -409,7 +409,7 @@ static struct cor_str field_of(struct cor_str message, unsigned number)
 
 static size_t count_fields(struct cor_str message, unsigned number)
 {
-    struct cor_pb_item item;
+    struct cor_wire_item item;
     size_t n = 0;
     int r;
 
@@ -434,7 +434,7 @@ static size_t count_members(struct cor_str json, const char *key)
 /* The value of an entry {1: name, 2: value}. */
 static struct cor_str entry_of(struct cor_str map, unsigned number, const char *name)
 {
-    struct cor_pb_item item;
+    struct cor_wire_item item;
 
     while (cor_pb_take_item(&map, "", &item, NULL) == 1) {
         if (item.number == number && cor_str_eqz(field_of(item.bytes, 1), name))

@@ -71,7 +71,7 @@ static const char *event(struct fx_call *call, size_t i)
     COR_CLEANUP(cor_buf_deinit) struct cor_buf json = {.max = 1 << 20};
     struct want want = {call, i + 1};
     struct cor_str rest, frame = COR_STR("");
-    struct cor_pb_item type, object, raw;
+    struct cor_wire_item type, object, raw;
     struct cor_protobuf opened;
 
     if (!cor_loop_run_until(call->fx->loop, has_frames, &want, FX_TIMEOUT_MS))
