@@ -40,7 +40,7 @@ def named(literal, names):
         return literal
     if literal.split("/")[0] in names and re.fullmatch(r"[a-z]+(/[a-z]+)+", literal):
         return literal.split("/")[0]
-    return next((word for word in re.findall(r'\\"([A-Za-z]+)\\"', literal) if word in names), None)
+    return next((word for word in re.findall(r'''(?:\\"|')([A-Za-z]+)(?:\\"|')''', literal) if word in names), None)
 
 
 def without_comments(text):

@@ -13,7 +13,7 @@
 #include "meta/value/time_text.h"
 #include "json/text/json.h"
 #include "json/text/scan.h"
-#include "json/write/writer.h"
+#include "json/write/print.h"
 
 void cor_exec_credential_deinit(struct cor_exec_credential *c)
 {
@@ -21,20 +21,6 @@ void cor_exec_credential_deinit(struct cor_exec_credential *c)
     cor_free_secret(c->key_pem);
     cor_free(c->cert_pem);
     *c = (struct cor_exec_credential){0};
-}
-
-static void write_optional(struct cor_json_writer *w, const char *key, const char *value)
-{
-    if (cor_config_has(value))
-        cor_json_member(w, cor_strz(key), cor_strz(value));
-}
-
-static void write_flag(struct cor_json_writer *w, const char *key, bool value)
-{
-    if (!value)
-        return;
-    cor_json_key(w, cor_strz(key));
-    cor_json_bool(w, true);
 }
 
 static int write_cluster(struct cor_json_writer *w, const struct cor_client_config *c)
@@ -45,19 +31,12 @@ static int write_cluster(struct cor_json_writer *w, const struct cor_client_conf
 
     cor_buf_init(&ca, pem.n / 3 * 4 + 8);
     r = cor_base64_encode(COR_BASE64_STD, pem, &ca);
-    cor_json_key(w, COR_STR("cluster"));
-    cor_json_begin_object(w);
-    cor_json_member(w, COR_STR("server"), cor_strz(c->server));
-    write_optional(w, "tls-server-name", c->tls_server_name);
-    write_flag(w, "insecure-skip-tls-verify", c->insecure_skip_tls_verify);
-    write_optional(w, "certificate-authority-data", cor_buf_z(&ca));
-    write_optional(w, "proxy-url", c->proxy_url);
-    write_flag(w, "disable-compression", c->disable_compression);
-    if (c->exec.cluster_config) {
-        cor_json_key(w, COR_STR("config"));
-        cor_json_raw(w, cor_strz(c->exec.cluster_config));
-    }
-    cor_json_end_object(w);
+    cor_json_print(w,
+                   "cluster:{server:%s,tls-server-name?:%s,insecure-skip-tls-verify?:%b,"
+                   "certificate-authority-data?:%s,proxy-url?:%s,disable-compression?:%b,"
+                   "config?:%j}",
+                   c->server, c->tls_server_name, c->insecure_skip_tls_verify, cor_buf_str(&ca),
+                   c->proxy_url, c->disable_compression, c->exec.cluster_config);
     return r;
 }
 
@@ -68,17 +47,10 @@ int cor_exec_credential_write_info(const struct cor_client_config *c, bool inter
     int r = 0, written;
 
     cor_json_writer_init(&w, out);
-    cor_json_begin_object(&w);
-    cor_json_member(&w, COR_STR("kind"), COR_STR("ExecCredential"));
-    cor_json_member(&w, COR_STR("apiVersion"), cor_strz(c->exec.api_version));
-    cor_json_key(&w, COR_STR("spec"));
-    cor_json_begin_object(&w);
+    cor_json_print(&w, "{kind:'ExecCredential',apiVersion:%s,spec:{", c->exec.api_version);
     if (c->exec.provide_cluster_info)
         r = write_cluster(&w, c);
-    cor_json_key(&w, COR_STR("interactive"));
-    cor_json_bool(&w, interactive);
-    cor_json_end_object(&w);
-    cor_json_end_object(&w);
+    cor_json_print(&w, "interactive:%b}}", interactive);
     written = cor_json_writer_finish(&w);
     return r < 0 ? r : written;
 }

@@ -15,7 +15,7 @@
 #include "base/err.h"
 #include "base/str.h"
 #include "meta/value/time_text.h"
-#include "json/write/writer.h"
+#include "json/write/print.h"
 
 int cor_event_ref_to(const struct cor_object *object, struct cor_event_ref *ret_ref)
 {
@@ -72,12 +72,6 @@ int cor_event_copy(const struct cor_event *event, struct cor_event *ret_event, c
     return r;
 }
 
-static void event_member(struct cor_json_writer *w, const char *key, struct cor_str value)
-{
-    if (value.n > 0)
-        cor_json_member(w, cor_strz(key), value);
-}
-
 static void time_member(struct cor_json_writer *w, const char *key, int64_t unix_ms)
 {
     char text[COR_TIME_TEXT_MAX];
@@ -88,35 +82,22 @@ static void time_member(struct cor_json_writer *w, const char *key, int64_t unix
 static void write_ref(struct cor_json_writer *w, const char *key, const struct cor_event_ref *ref)
 {
     cor_json_key(w, cor_strz(key));
-    cor_json_begin_object(w);
-    event_member(w, "apiVersion", ref->api_version);
-    event_member(w, "fieldPath", ref->field_path);
-    event_member(w, "kind", ref->kind);
-    event_member(w, "name", ref->name);
-    event_member(w, "namespace", ref->ns);
-    event_member(w, "resourceVersion", ref->resource_version);
-    event_member(w, "uid", ref->uid);
-    cor_json_end_object(w);
+    cor_json_print(w,
+                   "{apiVersion?:%s,fieldPath?:%s,kind?:%s,name?:%s,namespace?:%s,"
+                   "resourceVersion?:%s,uid?:%s}",
+                   ref->api_version, ref->field_path, ref->kind, ref->name, ref->ns,
+                   ref->resource_version, ref->uid);
 }
 
 static void write_metadata(struct cor_json_writer *w, const struct cor_event *e)
 {
-    cor_json_key(w, COR_STR("metadata"));
-    cor_json_begin_object(w);
-    cor_json_member(w, COR_STR("name"), e->event_name);
-    cor_json_member(w, COR_STR("namespace"), cor_event_namespace(e));
-    cor_json_end_object(w);
+    cor_json_print(w, "metadata:{name:%s,namespace:%s}", e->event_name, cor_event_namespace(e));
 }
 
 static void write_source(struct cor_json_writer *w, const struct cor_event *e)
 {
-    cor_json_member(w, COR_STR("reportingComponent"), e->component);
-    cor_json_member(w, COR_STR("reportingInstance"), e->host);
-    cor_json_key(w, COR_STR("source"));
-    cor_json_begin_object(w);
-    event_member(w, "component", e->component);
-    event_member(w, "host", e->host);
-    cor_json_end_object(w);
+    cor_json_print(w, "reportingComponent:%s,reportingInstance:%s,source:{component?:%s,host?:%s}",
+                   e->component, e->host, e->component, e->host);
 }
 
 /* The count is an int32 in Kubernetes; a larger one is written as the largest int32. */
@@ -131,9 +112,7 @@ int cor_event_write(const struct cor_event *e, struct cor_buf *out)
     struct cor_json_writer w;
 
     cor_json_writer_init(&w, out);
-    cor_json_begin_object(&w);
-    cor_json_member(&w, COR_STR("kind"), COR_STR("Event"));
-    cor_json_member(&w, COR_STR("apiVersion"), COR_STR("v1"));
+    cor_json_print(&w, "{kind:'Event',apiVersion:'v1'");
     write_count(&w, e);
     time_member(&w, "firstTimestamp", e->first_ms);
     write_ref(&w, "involvedObject", &e->about);
@@ -181,10 +160,7 @@ int cor_event_write_v1(const struct cor_event *e, struct cor_buf *out)
     struct cor_json_writer w;
 
     cor_json_writer_init(&w, out);
-    cor_json_begin_object(&w);
-    cor_json_member(&w, COR_STR("kind"), COR_STR("Event"));
-    cor_json_member(&w, COR_STR("apiVersion"), COR_STR("events.k8s.io/v1"));
-    cor_json_member(&w, COR_STR("action"), e->action);
+    cor_json_print(&w, "{kind:'Event',apiVersion:'events.k8s.io/v1',action:%s", e->action);
     micro_time_member(&w, "eventTime", e->first_ms);
     write_metadata(&w, e);
     cor_json_member(&w, COR_STR("note"), e->message);

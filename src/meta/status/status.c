@@ -3,7 +3,7 @@
 #include "base/mem.h"
 #include "meta/status/gvk.h"
 #include "meta/status/quote.h"
-#include "json/write/writer.h"
+#include "json/write/print.h"
 
 void cor_status_init(struct cor_status *st)
 {
@@ -428,41 +428,18 @@ const char *cor_status_message(const struct cor_status *st)
     return st->message ? st->message : cor_err_text(st->err);
 }
 
-static void write_text(struct cor_json_writer *w, struct cor_str key, const char *text)
-{
-    if (text && text[0])
-        cor_json_member(w, key, cor_strz(text));
-}
-
-static void write_cause(struct cor_json_writer *w, const struct cor_status_cause *cause)
-{
-    cor_json_begin_object(w);
-    write_text(w, COR_STR("reason"), cause->type);
-    write_text(w, COR_STR("message"), cause->message);
-    write_text(w, COR_STR("field"), cause->field);
-    cor_json_end_object(w);
-}
-
 static void write_details(struct cor_json_writer *w, const struct cor_status *st)
 {
-    cor_json_key(w, COR_STR("details"));
-    cor_json_begin_object(w);
-    write_text(w, COR_STR("name"), st->name);
-    write_text(w, COR_STR("group"), st->group);
-    write_text(w, COR_STR("kind"), st->kind);
-    write_text(w, COR_STR("uid"), st->uid);
+    cor_json_print(w, "details:{name?:%s,group?:%s,kind?:%s,uid?:%s", st->name, st->group, st->kind,
+                   st->uid);
     if (st->ncauses > 0) {
-        cor_json_key(w, COR_STR("causes"));
-        cor_json_begin_array(w);
+        cor_json_print(w, "causes:[");
         for (size_t i = 0; i < st->ncauses; i++)
-            write_cause(w, &st->causes[i]);
+            cor_json_print(w, "{reason?:%s,message?:%s,field?:%s}", st->causes[i].type,
+                           st->causes[i].message, st->causes[i].field);
         cor_json_end_array(w);
     }
-    if (st->retry_after_s > 0) {
-        cor_json_key(w, COR_STR("retryAfterSeconds"));
-        cor_json_i64(w, st->retry_after_s);
-    }
-    cor_json_end_object(w);
+    cor_json_print(w, "retryAfterSeconds?:%d}", st->retry_after_s > 0 ? st->retry_after_s : 0);
 }
 
 int cor_status_write(const struct cor_status *st, struct cor_buf *out)
@@ -472,21 +449,13 @@ int cor_status_write(const struct cor_status *st, struct cor_buf *out)
     int r;
 
     cor_json_writer_init(&w, out);
-    cor_json_begin_object(&w);
-    cor_json_member(&w, COR_STR("kind"), COR_STR("Status"));
-    cor_json_member(&w, COR_STR("apiVersion"), COR_STR("v1"));
-    cor_json_key(&w, COR_STR("metadata"));
-    cor_json_begin_object(&w);
-    write_text(&w, COR_STR("continue"), st->continue_token);
-    cor_json_end_object(&w);
-    cor_json_member(&w, COR_STR("status"), COR_STR("Failure"));
-    write_text(&w, COR_STR("message"), cor_status_message(st));
-    write_text(&w, COR_STR("reason"), st->reason);
+    cor_json_print(&w,
+                   "{kind:'Status',apiVersion:'v1',metadata:{continue?:%s},status:'Failure',"
+                   "message?:%s,reason?:%s",
+                   st->continue_token, cor_status_message(st), st->reason);
     if (st->has_details)
         write_details(&w, st);
-    cor_json_key(&w, COR_STR("code"));
-    cor_json_i64(&w, st->code);
-    cor_json_end_object(&w);
+    cor_json_print(&w, "code:%d}", st->code);
     r = cor_json_writer_finish(&w);
     if (r < 0)
         cor_buf_truncate(out, mark);

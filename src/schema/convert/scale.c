@@ -8,6 +8,7 @@
 #include "schema/convert/conversion.h"
 #include "json/text/scan.h"
 #include "json/write/edits.h"
+#include "json/write/print.h"
 
 #define SELECTOR_MAX (64u * 1024)
 
@@ -83,11 +84,7 @@ static int from_stored(struct cor_str json, struct cor_json_writer *w)
         cor_json_key(w, COR_STR("replicas"));
         cor_json_raw(w, wanted.p ? wanted : COR_STR("1"));
     }
-    cor_json_end_object(w);
-    cor_json_key(w, COR_STR("status"));
-    cor_json_begin_object(w);
-    cor_json_key(w, COR_STR("replicas"));
-    cor_json_raw(w, there.p ? there : COR_STR("0"));
+    cor_json_print(w, "},status:{replicas:%j", there.p ? there : COR_STR("0"));
     if (selector.n > 0)
         cor_json_member(w, COR_STR("selector"), cor_buf_str(&selector));
     cor_json_end_object(w);

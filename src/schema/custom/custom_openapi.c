@@ -22,6 +22,7 @@
 #include "schema/kinds/custom_row.h"
 #include "schema/kinds/custom_schema.h"
 #include "json/text/scan.h"
+#include "json/write/print.h"
 
 #define OBJECT_META "meta_v1.ObjectMeta"
 #define LIST_META   "meta_v1.ListMeta"
@@ -145,11 +146,7 @@ static void text_property_write(struct cor_json_writer *w, const char *name)
     struct cor_str words = words_of("meta_v1.TypeMeta", name);
 
     cor_json_key(w, cor_strz(name));
-    cor_json_begin_object(w);
-    if (words.n > 0)
-        cor_json_member(w, COR_STR("description"), words);
-    cor_json_member(w, COR_STR("type"), COR_STR("string"));
-    cor_json_end_object(w);
+    cor_json_print(w, "{description?:%s,type:'string'}", words);
 }
 
 /* A reference with a description: version 3 wraps it, because its readers ignore what is beside a
@@ -164,13 +161,9 @@ static void metadata_property_write(struct cor_json_writer *w, enum cor_openapi_
     snprintf(ref, sizeof(ref), "%s%.*s",
              version == COR_OPENAPI_3 ? "#/components/schemas/" : "#/definitions/",
              COR_STR_ARG(cor_openapi_name(type, buf)));
-    cor_json_key(w, COR_STR("metadata"));
-    cor_json_begin_object(w);
-    cor_json_member(w, COR_STR("description"), cor_type_words(type));
+    cor_json_print(w, "metadata:{description:%s", cor_type_words(type));
     if (version == COR_OPENAPI_3) {
-        cor_json_key(w, COR_STR("allOf"));
-        cor_json_begin_array(w);
-        cor_json_begin_object(w);
+        cor_json_print(w, "allOf:[{");
     }
     cor_json_member(w, COR_STR("$ref"), cor_strz(ref));
     if (version == COR_OPENAPI_3) {
@@ -486,24 +479,15 @@ void cor_custom_openapi_write_list(struct cor_json_writer *w, enum cor_openapi_v
     cor_json_begin_object(w);
     snprintf(words, sizeof(words), "%.*s is a list of %.*s", COR_STR_ARG(row->list_kind),
              COR_STR_ARG(row->kind));
-    cor_json_member(w, COR_STR("description"), cor_strz(words));
-    cor_json_member(w, COR_STR("type"), COR_STR("object"));
-    cor_json_key(w, COR_STR("required"));
-    cor_json_raw(w, COR_STR("[\"items\"]"));
-    cor_json_key(w, COR_STR("properties"));
-    cor_json_begin_object(w);
+    cor_json_print(w, "description:%s,type:'object',required:%j,properties:{", words,
+                   COR_STR("[\"items\"]"));
     kind_properties_write(w, version, LIST_META);
     cor_json_key(w, COR_STR("items"));
     cor_json_begin_object(w);
     snprintf(words, sizeof(words), "List of %.*s.", COR_STR_ARG(row->plural));
-    cor_json_member(w, COR_STR("description"), cor_strz(words));
-    cor_json_member(w, COR_STR("type"), COR_STR("array"));
-    cor_json_key(w, COR_STR("items"));
-    cor_json_begin_object(w);
+    cor_json_print(w, "description:%s,type:'array',items:{", words);
     cor_json_member(w, COR_STR("$ref"), cor_strz(ref));
-    cor_json_end_object(w);
-    cor_json_end_object(w);
-    cor_json_end_object(w);
+    cor_json_print(w, "}}}");
     extensions_write(w, row, row->list_kind);
     cor_json_end_object(w);
 }

@@ -14,6 +14,7 @@
 #include "schema/go/go_text.h"
 #include "json/text/scan.h"
 #include "json/write/edits.h"
+#include "json/write/print.h"
 
 #define MAP_TYPE "map[string]interface{}"
 
@@ -157,11 +158,7 @@ void cor_custom_scale_write(const struct cor_custom_scale_values *values, struct
         cor_json_key(w, COR_STR("replicas"));
         cor_json_i64(w, wanted);
     }
-    cor_json_end_object(w);
-    cor_json_key(w, COR_STR("status"));
-    cor_json_begin_object(w);
-    cor_json_key(w, COR_STR("replicas"));
-    cor_json_i64(w, there);
+    cor_json_print(w, "},status:{replicas:%d", there);
     if (values->selector.n > 0) {
         cor_json_key(w, COR_STR("selector"));
         cor_json_begin_string(w);

@@ -15,7 +15,7 @@
 #include "coracle/time.h"
 #include "meta/object/object_edit.h"
 #include "meta/object/object_received.h"
-#include "json/write/writer.h"
+#include "json/write/print.h"
 
 struct cor_crd cor_crd_of(const struct cor_object *object)
 {
@@ -122,14 +122,9 @@ static void write_condition(struct cor_json_writer *w, const struct cor_crd_cond
     bool keeps_time = cor_str_eqz(text_of(present, "status"), status_text(condition)) &&
                       text_of(present, "lastTransitionTime").n > 0;
 
-    cor_json_begin_object(w);
-    cor_json_member(w, COR_STR("lastTransitionTime"),
-                    keeps_time ? text_of(present, "lastTransitionTime") : now);
-    cor_json_member(w, COR_STR("message"), condition->message);
-    cor_json_member(w, COR_STR("reason"), cor_strz(condition->reason));
-    cor_json_member(w, COR_STR("status"), cor_strz(status_text(condition)));
-    cor_json_member(w, COR_STR("type"), cor_strz(condition->type));
-    cor_json_end_object(w);
+    cor_json_print(w, "{lastTransitionTime:%s,message:%s,reason:%s,status:%s,type:%s}",
+                   keeps_time ? text_of(present, "lastTransitionTime") : now, condition->message,
+                   condition->reason, status_text(condition), condition->type);
 }
 
 /* The condition of `change` that replaces `present`; NULL: it stays. */

@@ -21,6 +21,7 @@
 #include "schema/go/go_text.h"
 #include "json/text/float_text.h"
 #include "json/text/json.h"
+#include "json/write/print.h"
 
 #define BYTES_OF_STEP   64  /* of an object in which most members are passed */
 #define NUMBER_TEXT_MAX 400 /* a number with more digits is not a double's text */
@@ -145,14 +146,8 @@ void cor_custom_columns_write(struct cor_json_writer *w, const struct cor_custom
     for (size_t i = 0; i < columns->n; i++) {
         const struct cor_custom_column *column = &columns->v[i];
 
-        cor_json_begin_object(w);
-        cor_json_member(w, COR_STR("name"), column->name);
-        cor_json_member(w, COR_STR("type"), column->type);
-        cor_json_member(w, COR_STR("format"), column->format);
-        cor_json_member(w, COR_STR("description"), column->description);
-        cor_json_key(w, COR_STR("priority"));
-        cor_json_i64(w, column->priority);
-        cor_json_end_object(w);
+        cor_json_print(w, "{name:%s,type:%s,format:%s,description:%s,priority:%d}", column->name,
+                       column->type, column->format, column->description, column->priority);
     }
 }
 

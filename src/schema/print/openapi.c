@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "schema/types/types_int.h"
+#include "json/write/print.h"
 
 #define META "io.k8s.apimachinery.pkg.apis.meta.v1."
 #define CRD  "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1."
@@ -374,11 +375,7 @@ static void required_write(struct cor_json_writer *w, const struct cor_type *typ
 void cor_openapi_write_kind(struct cor_json_writer *w, struct cor_str group, struct cor_str kind,
                             struct cor_str version)
 {
-    cor_json_begin_object(w);
-    cor_json_member(w, COR_STR("group"), group);
-    cor_json_member(w, COR_STR("kind"), kind);
-    cor_json_member(w, COR_STR("version"), version);
-    cor_json_end_object(w);
+    cor_json_print(w, "{group:%s,kind:%s,version:%s}", group, kind, version);
 }
 
 /* Under which groups and versions clients find the kind: its own, or those that the facts list

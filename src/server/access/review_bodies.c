@@ -9,7 +9,7 @@
 #include "base/mem.h"
 #include "server/access/review_selectors.h"
 #include "json/text/scan.h"
-#include "json/write/writer.h"
+#include "json/write/print.h"
 
 /* Upstream's maxControlledAttrCacheSize. */
 #define KEPT_BYTES_MAX 10000u
@@ -23,13 +23,7 @@ const struct cor_gvr cor_access_review_resource = {
 
 static void write_head(struct cor_json_writer *w, const char *kind, const char *api_version)
 {
-    cor_json_begin_object(w);
-    cor_json_member(w, COR_STR("kind"), cor_strz(kind));
-    cor_json_member(w, COR_STR("apiVersion"), cor_strz(api_version));
-    cor_json_key(w, COR_STR("metadata"));
-    cor_json_raw(w, COR_STR("{}"));
-    cor_json_key(w, COR_STR("spec"));
-    cor_json_begin_object(w);
+    cor_json_print(w, "{kind:%s,apiVersion:%s,metadata:{},spec:{", kind, api_version);
 }
 
 int cor_token_review_write(struct cor_str token, struct cor_buf *out)
@@ -39,37 +33,22 @@ int cor_token_review_write(struct cor_str token, struct cor_buf *out)
     cor_json_writer_init(&w, out);
     /* names a kind: what a delegate is asked */
     write_head(&w, "TokenReview", "authentication.k8s.io/v1");
-    cor_json_member(&w, COR_STR("token"), token);
-    cor_json_end_object(&w);
-    cor_json_end_object(&w);
+    cor_json_print(&w, "token:%s}}", token);
     return cor_json_writer_finish(&w);
-}
-
-static void write_if(struct cor_json_writer *w, const char *key, struct cor_str value)
-{
-    if (value.n > 0)
-        cor_json_member(w, cor_strz(key), value);
 }
 
 static void write_attributes(struct cor_json_writer *w, const struct cor_attributes *a)
 {
-    cor_json_key(w,
-                 a->is_resource ? COR_STR("resourceAttributes") : COR_STR("nonResourceAttributes"));
-    cor_json_begin_object(w);
-    if (a->is_resource) {
-        write_if(w, "namespace", a->ns);
-        write_if(w, "verb", a->verb);
-        write_if(w, "group", a->group);
-        write_if(w, "version", a->version);
-        write_if(w, "resource", a->resource);
-        write_if(w, "subresource", a->subresource);
-        write_if(w, "name", a->name);
-        if (a->selectors)
-            cor_review_selectors_write(a->selectors, w);
-    } else {
-        write_if(w, "path", a->path);
-        write_if(w, "verb", a->verb);
+    if (!a->is_resource) {
+        cor_json_print(w, "nonResourceAttributes:{path?:%s,verb?:%s}", a->path, a->verb);
+        return;
     }
+    cor_json_print(w,
+                   "resourceAttributes:{namespace?:%s,verb?:%s,group?:%s,version?:%s,resource?:%s,"
+                   "subresource?:%s,name?:%s",
+                   a->ns, a->verb, a->group, a->version, a->resource, a->subresource, a->name);
+    if (a->selectors)
+        cor_review_selectors_write(a->selectors, w);
     cor_json_end_object(w);
 }
 
@@ -82,7 +61,7 @@ int cor_access_review_write(const struct cor_attributes *a, struct cor_buf *out)
     /* names a kind: what a delegate is asked */
     write_head(&w, "SubjectAccessReview", "authorization.k8s.io/v1");
     write_attributes(&w, a);
-    write_if(&w, "user", user->name);
+    cor_json_print(&w, "user?:%s", user->name);
     if (user->ngroups > 0) {
         cor_json_key(&w, COR_STR("groups"));
         cor_json_begin_array(&w);
@@ -92,9 +71,7 @@ int cor_access_review_write(const struct cor_attributes *a, struct cor_buf *out)
     }
     if (user->nextras > 0)
         cor_user_write_extras(user, &w);
-    write_if(&w, "uid", user->uid);
-    cor_json_end_object(&w);
-    cor_json_end_object(&w);
+    cor_json_print(&w, "uid?:%s}}", user->uid);
     return cor_json_writer_finish(&w);
 }
 

@@ -17,6 +17,7 @@
 #include "http/url.h"
 #include "meta/select/field_selector.h"
 #include "meta/select/label_selector.h"
+#include "json/write/print.h"
 
 static bool has_selectors(const struct cor_request_info *info)
 {
@@ -81,9 +82,7 @@ void cor_review_selectors_deinit(struct cor_review_selectors *s)
 static void write_requirement(struct cor_json_writer *w, struct cor_str key, const char *op,
                               const struct cor_str *values, size_t nvalues)
 {
-    cor_json_begin_object(w);
-    cor_json_member(w, COR_STR("key"), key);
-    cor_json_member(w, COR_STR("operator"), cor_strz(op));
+    cor_json_print(w, "{key:%s,operator:%s", key, op);
     if (nvalues > 0) {
         cor_json_key(w, COR_STR("values"));
         cor_json_begin_array(w);
@@ -97,9 +96,7 @@ static void write_requirement(struct cor_json_writer *w, struct cor_str key, con
 static void begin_requirements(struct cor_json_writer *w, const char *selector)
 {
     cor_json_key(w, cor_strz(selector));
-    cor_json_begin_object(w);
-    cor_json_key(w, COR_STR("requirements"));
-    cor_json_begin_array(w);
+    cor_json_print(w, "{requirements:[");
 }
 
 static void end_requirements(struct cor_json_writer *w)

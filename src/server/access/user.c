@@ -1,6 +1,6 @@
 #include "server/access/user.h"
 
-#include "json/write/writer.h"
+#include "json/write/print.h"
 
 const struct cor_user *cor_user_or_server(const struct cor_user *user)
 {
@@ -42,8 +42,5 @@ void cor_user_write(const struct cor_user *user, struct cor_json_writer *w)
             cor_json_string(w, user->groups[i]);
         cor_json_end_array(w);
     }
-    if (user->uid.n > 0)
-        cor_json_member(w, COR_STR("uid"), user->uid);
-    cor_json_member(w, COR_STR("username"), user->name);
-    cor_json_end_object(w);
+    cor_json_print(w, "uid?:%s,username:%s}", user->uid, user->name);
 }

@@ -24,7 +24,7 @@
 #include "base/mem.h"
 #include "server/aggregation/api_services_int.h"
 #include "server/api/api_loop.h"
-#include "json/write/writer.h"
+#include "json/write/print.h"
 
 #define LABEL          "kube-aggregator.kubernetes.io/automanaged"
 #define ONSTART        "onstart"
@@ -220,23 +220,12 @@ static void write_spec(struct cor_json_writer *w, const struct cor_registration 
 {
     struct cor_str name = cor_strz(wanted->name);
 
-    cor_json_key(w, COR_STR("spec"));
-    cor_json_begin_object(w);
-    if (is_patch) {
-        static const char *const remote[] = {"caBundle", "insecureSkipTLSVerify", "service"};
-
-        for (size_t i = 0; i < COR_ARRAY_LEN(remote); i++) {
-            cor_json_key(w, cor_strz(remote[i]));
-            cor_json_null(w);
-        }
-    }
-    cor_json_member(w, COR_STR("group"), cor_str_from(name, wanted->version_n + 1));
-    cor_json_key(w, COR_STR("groupPriorityMinimum"));
-    cor_json_u64(w, (uint64_t)wanted->priority.group);
-    cor_json_member(w, COR_STR("version"), cor_str(name.p, wanted->version_n));
-    cor_json_key(w, COR_STR("versionPriority"));
-    cor_json_u64(w, (uint64_t)wanted->priority.version);
-    cor_json_end_object(w);
+    cor_json_print(w, "spec:{");
+    if (is_patch)
+        cor_json_print(w, "caBundle:null,insecureSkipTLSVerify:null,service:null");
+    cor_json_print(w, "group:%s,groupPriorityMinimum:%d,version:%s,versionPriority:%d}",
+                   cor_str_from(name, wanted->version_n + 1), (uint64_t)wanted->priority.group,
+                   cor_str(name.p, wanted->version_n), (uint64_t)wanted->priority.version);
 }
 
 static int make_object(const struct cor_registration *wanted, bool is_always,
@@ -248,17 +237,11 @@ static int make_object(const struct cor_registration *wanted, bool is_always,
 
     cor_buf_init(&text, TEXT_MAX);
     cor_json_writer_init(&w, &text);
-    cor_json_begin_object(&w);
-    cor_json_member(&w, COR_STR("kind"), COR_STR("APIService")); /* names a kind: what is made */
-    cor_json_member(&w, COR_STR("apiVersion"), COR_STR(COR_GROUP_REGISTRATION "/v1"));
-    cor_json_key(&w, COR_STR("metadata"));
-    cor_json_begin_object(&w);
-    cor_json_key(&w, COR_STR("labels"));
-    cor_json_begin_object(&w);
-    cor_json_member(&w, COR_STR(LABEL), cor_strz(is_always ? ALWAYS : ONSTART));
-    cor_json_end_object(&w);
-    cor_json_member(&w, COR_STR("name"), cor_strz(wanted->name));
-    cor_json_end_object(&w);
+    /* names a kind: what is made */
+    cor_json_print(&w,
+                   "{kind:'APIService',apiVersion:'" COR_GROUP_REGISTRATION
+                   "/v1',metadata:{labels:{" LABEL ":%s},name:%s}",
+                   is_always ? ALWAYS : ONSTART, wanted->name);
     write_spec(&w, wanted, false);
     cor_json_end_object(&w);
     r = cor_json_writer_finish(&w);
@@ -319,11 +302,7 @@ static void register_update(struct cor_task *task, const struct api_entry *entry
 
     cor_buf_init(&patch, TEXT_MAX);
     cor_json_writer_init(&w, &patch);
-    cor_json_begin_object(&w);
-    cor_json_key(&w, COR_STR("metadata"));
-    cor_json_begin_object(&w);
-    cor_json_member(&w, COR_STR("uid"), cor_object_uid(entry->object));
-    cor_json_end_object(&w);
+    cor_json_print(&w, "{metadata:{uid:%s}", cor_object_uid(entry->object));
     write_spec(&w, wanted, true);
     cor_json_end_object(&w);
     r = cor_json_writer_finish(&w);

@@ -7,7 +7,7 @@
 #include "coracle/view.h"
 #include "meta/value/time_text.h"
 #include "server/aggregation/available.h"
-#include "json/write/writer.h"
+#include "json/write/print.h"
 
 void cor_available_init(struct cor_available *a)
 {
@@ -110,13 +110,8 @@ static struct cor_view condition_of(const struct cor_object *object)
 static void write_condition(struct cor_json_writer *w, const struct cor_available *a,
                             struct cor_str since)
 {
-    cor_json_begin_object(w);
-    cor_json_member(w, COR_STR("lastTransitionTime"), since);
-    cor_json_member(w, COR_STR("message"), cor_buf_str(&a->message));
-    cor_json_member(w, COR_STR("reason"), cor_strz(a->reason));
-    cor_json_member(w, COR_STR("status"), cor_strz(a->status));
-    cor_json_member(w, COR_STR("type"), COR_STR("Available"));
-    cor_json_end_object(w);
+    cor_json_print(w, "{lastTransitionTime:%s,message:%s,reason:%s,status:%s,type:'Available'}",
+                   since, cor_buf_str(&a->message), a->reason, a->status);
 }
 
 int cor_available_patch(const struct cor_available *a, const struct cor_object *object,
@@ -138,15 +133,8 @@ int cor_available_patch(const struct cor_available *a, const struct cor_object *
     if (!is_same || since.n == 0)
         since = cor_time_print(now_s, now);
     cor_json_writer_init(&w, out);
-    cor_json_begin_object(&w);
-    cor_json_key(&w, COR_STR("metadata"));
-    cor_json_begin_object(&w);
-    cor_json_member(&w, COR_STR("resourceVersion"), cor_object_resource_version(object));
-    cor_json_end_object(&w);
-    cor_json_key(&w, COR_STR("status"));
-    cor_json_begin_object(&w);
-    cor_json_key(&w, COR_STR("conditions"));
-    cor_json_begin_array(&w);
+    cor_json_print(&w, "{metadata:{resourceVersion:%s},status:{conditions:[",
+                   cor_object_resource_version(object));
     while (cor_view_next(&it)) {
         if (is_available_condition(it.value))
             write_condition(&w, a, since);
@@ -155,9 +143,7 @@ int cor_available_patch(const struct cor_available *a, const struct cor_object *
     }
     if (!has_old)
         write_condition(&w, a, since);
-    cor_json_end_array(&w);
-    cor_json_end_object(&w);
-    cor_json_end_object(&w);
+    cor_json_print(&w, "]}}");
     r = cor_json_writer_finish(&w);
     return r < 0 ? r : 1;
 }

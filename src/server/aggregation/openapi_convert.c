@@ -26,7 +26,7 @@
 #include "base/mem.h"
 #include "server/docs/openapi_spec.h"
 #include "json/text/scan.h"
-#include "json/write/writer.h"
+#include "json/write/print.h"
 
 /* Types that one operation consumes or produces; upstream's have five. More are left out, because a
  * schema is written once for each. */
@@ -172,9 +172,7 @@ static void write_schema(struct converter *c, uint32_t schema)
     is_wrapped = ref != COR_JSON_NO_NODE && nodes->v[schema].end > schema + 3;
     cor_json_begin_object(&c->w);
     if (is_wrapped) {
-        cor_json_key(&c->w, COR_STR("allOf"));
-        cor_json_begin_array(&c->w);
-        cor_json_begin_object(&c->w);
+        cor_json_print(&c->w, "allOf:[{");
     }
     if (ref != COR_JSON_NO_NODE)
         write_ref(c, ref);
@@ -394,11 +392,7 @@ static void write_document(struct converter *c)
         cor_json_raw_key(&c->w, c->spec.paths.v[i].name);
         write_path(c, c->spec.paths.v[i].value);
     }
-    cor_json_end_object(&c->w);
-    cor_json_key(&c->w, COR_STR("components"));
-    cor_json_begin_object(&c->w);
-    cor_json_key(&c->w, COR_STR("schemas"));
-    cor_json_begin_object(&c->w);
+    cor_json_print(&c->w, "},components:{schemas:{");
     for (size_t i = 0; i < c->spec.definitions.n; i++) {
         cor_json_raw_key(&c->w, c->spec.definitions.v[i].name);
         write_schema(c, c->spec.definitions.v[i].value);

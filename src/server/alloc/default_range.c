@@ -24,7 +24,7 @@
 #include "storage/store/store.h"
 #include "json/text/scan.h"
 #include "json/write/edits.h"
-#include "json/write/writer.h"
+#include "json/write/print.h"
 
 #define RETRY_MS     1000
 #define DEFAULT_NAME "kubernetes"
@@ -43,28 +43,14 @@ static int default_range_write(const struct cor_default_range *range, struct cor
 
     cor_json_writer_init(&w, out);
     cor_object_head_write(&head, range->home, &w);
-    cor_json_key(&w, COR_STR("spec"));
-    cor_json_begin_object(&w);
-    cor_json_key(&w, COR_STR("cidrs"));
-    cor_json_begin_array(&w);
+    cor_json_print(&w, "spec:{cidrs:[");
     for (size_t i = 0; i < range->nranges; i++)
         cor_json_string(&w, cor_addr_range_print(&range->ranges[i], cidr));
-    cor_json_end_array(&w);
-    cor_json_end_object(&w);
-    cor_json_key(&w, COR_STR("status"));
-    cor_json_begin_object(&w);
-    cor_json_key(&w, COR_STR("conditions"));
-    cor_json_begin_array(&w);
-    cor_json_begin_object(&w);
-    cor_json_member(&w, COR_STR("lastTransitionTime"), now);
-    cor_json_member(&w, COR_STR("message"), COR_STR("Kubernetes default Service CIDR is ready"));
-    cor_json_member(&w, COR_STR("reason"), COR_STR(""));
-    cor_json_member(&w, COR_STR("status"), COR_STR("True"));
-    cor_json_member(&w, COR_STR("type"), COR_STR("Ready"));
-    cor_json_end_object(&w);
-    cor_json_end_array(&w);
-    cor_json_end_object(&w);
-    cor_json_end_object(&w);
+    cor_json_print(
+        &w,
+        "]},status:{conditions:[{lastTransitionTime:%s,message:'Kubernetes default Service CIDR is ready',"
+        "reason:'',status:'True',type:'Ready'}]}}",
+        now);
     return cor_json_writer_finish(&w);
 }
 
@@ -165,9 +151,7 @@ static int default_range_write_wider(const struct cor_default_range *range,
     cor_buf_init(&spec, OBJECT_MAX);
     cor_buf_init(&json, WIDER_MAX);
     cor_json_writer_init(&w, &spec);
-    cor_json_begin_object(&w);
-    cor_json_key(&w, COR_STR("cidrs"));
-    cor_json_begin_array(&w);
+    cor_json_print(&w, "{cidrs:[");
     for (size_t i = 0; i < range->nranges; i++)
         cor_json_string(&w, cor_addr_range_print(&range->ranges[i], cidr));
     cor_json_end_array(&w);
@@ -177,9 +161,7 @@ static int default_range_write_wider(const struct cor_default_range *range,
         return r;
     cor_edits_set(&top, COR_STR("spec"), cor_buf_str(&spec));
     cor_json_writer_init(&w, &json);
-    cor_json_begin_object(&w);
-    cor_json_member(&w, COR_STR("kind"), row->kind);
-    cor_json_member(&w, COR_STR("apiVersion"), row->api_version);
+    cor_json_print(&w, "{kind:%s,apiVersion:%s", row->kind, row->api_version);
     cor_edits_write(&top, cor_object_json(stored), true, &w);
     cor_json_end_object(&w);
     r = cor_json_writer_finish(&w);

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "meta/value/time_text.h"
+#include "json/write/print.h"
 
 void cor_object_head_write(const struct cor_object_head *head, struct cor_api_loop *loop,
                            struct cor_json_writer *w)
@@ -12,13 +13,9 @@ void cor_object_head_write(const struct cor_object_head *head, struct cor_api_lo
     char time[COR_TIME_TEXT_MAX];
 
     assert(head->row && head->name.n > 0 && head->uid.n > 0);
-    cor_json_begin_object(w);
-    cor_json_member(w, COR_STR("kind"), head->row->kind);
-    cor_json_member(w, COR_STR("apiVersion"), head->row->api_version);
-    cor_json_key(w, COR_STR("metadata"));
-    cor_json_begin_object(w);
-    cor_json_member(w, COR_STR("creationTimestamp"),
-                    cor_time_print(cor_clock_wall_ms(loop->settings->clock) / 1000, time));
+    cor_json_print(w, "{kind:%s,apiVersion:%s,metadata:{creationTimestamp:%s", head->row->kind,
+                   head->row->api_version,
+                   cor_time_print(cor_clock_wall_ms(loop->settings->clock) / 1000, time));
     if (head->nlabels > 0) {
         cor_json_key(w, COR_STR("labels"));
         cor_json_begin_object(w);
@@ -26,7 +23,5 @@ void cor_object_head_write(const struct cor_object_head *head, struct cor_api_lo
             cor_json_member(w, head->labels[i][0], head->labels[i][1]);
         cor_json_end_object(w);
     }
-    cor_json_member(w, COR_STR("name"), head->name);
-    cor_json_member(w, COR_STR("uid"), head->uid);
-    cor_json_end_object(w);
+    cor_json_print(w, "name:%s,uid:%s}", head->name, head->uid);
 }

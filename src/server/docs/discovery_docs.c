@@ -9,7 +9,7 @@
 
 #include "base/err.h"
 #include "schema/kinds/custom_row.h"
-#include "json/write/writer.h"
+#include "json/write/print.h"
 
 /* The group versions of a snapshot that are listed, and its rows. */
 struct listed {
@@ -98,27 +98,19 @@ static void write_names(struct cor_json_writer *w, const struct cor_resource_row
         cor_json_end_array(w);
     }
     if (r->category) {
-        cor_json_key(w, COR_STR("categories"));
-        cor_json_begin_array(w);
-        cor_json_string(w, cor_strz(r->category));
-        cor_json_end_array(w);
+        cor_json_print(w, "categories:[%s]", r->category);
     }
 }
 
 static void write_group_version(struct cor_json_writer *w, const struct cor_served_version *v)
 {
-    cor_json_begin_object(w);
-    cor_json_member(w, COR_STR("groupVersion"), v->api_version);
-    cor_json_member(w, COR_STR("version"), v->version);
-    cor_json_end_object(w);
+    cor_json_print(w, "{groupVersion:%s,version:%s}", v->api_version, v->version);
 }
 
 /* The members of an APIGroup, from its first version on. */
 static void write_group(struct cor_json_writer *w, const struct cor_served_version *v, size_t n)
 {
-    cor_json_member(w, COR_STR("name"), v->group);
-    cor_json_key(w, COR_STR("versions"));
-    cor_json_begin_array(w);
+    cor_json_print(w, "name:%s,versions:[", v->group);
     for (size_t i = 0; i < n && same_group(v, &v[i]); i++)
         write_group_version(w, &v[i]);
     cor_json_end_array(w);
@@ -153,11 +145,7 @@ static int write_groups(const struct cor_served *served, const void *arg, struct
 
     (void)arg;
     cor_json_writer_init(&w, out);
-    cor_json_begin_object(&w);
-    cor_json_member(&w, COR_STR("kind"), COR_STR("APIGroupList"));
-    cor_json_member(&w, COR_STR("apiVersion"), COR_STR("v1"));
-    cor_json_key(&w, COR_STR("groups"));
-    cor_json_begin_array(&w);
+    cor_json_print(&w, "{kind:'APIGroupList',apiVersion:'v1',groups:[");
     each_group(&w, &listed, false, write_group_item);
     cor_json_end_array(&w);
     cor_json_end_object(&w);
@@ -171,19 +159,9 @@ static int write_versions(const struct cor_served *served, const void *arg, stru
 
     (void)served;
     cor_json_writer_init(&w, out);
-    cor_json_begin_object(&w);
-    cor_json_member(&w, COR_STR("kind"), COR_STR("APIVersions"));
-    cor_json_key(&w, COR_STR("versions"));
-    cor_json_begin_array(&w);
-    cor_json_string(&w, COR_STR("v1"));
-    cor_json_end_array(&w);
-    cor_json_key(&w, COR_STR("serverAddressByClientCIDRs"));
-    cor_json_begin_array(&w);
+    cor_json_print(&w, "{kind:'APIVersions',versions:['v1'],serverAddressByClientCIDRs:[");
     if (server_address) {
-        cor_json_begin_object(&w);
-        cor_json_member(&w, COR_STR("clientCIDR"), COR_STR("0.0.0.0/0"));
-        cor_json_member(&w, COR_STR("serverAddress"), cor_strz(server_address));
-        cor_json_end_object(&w);
+        cor_json_print(&w, "{clientCIDR:'0.0.0.0/0',serverAddress:%s}", server_address);
     }
     cor_json_end_array(&w);
     cor_json_end_object(&w);
@@ -193,12 +171,7 @@ static int write_versions(const struct cor_served *served, const void *arg, stru
 static void write_response_kind(struct cor_json_writer *w, struct cor_str group,
                                 struct cor_str version, struct cor_str kind)
 {
-    cor_json_key(w, COR_STR("responseKind"));
-    cor_json_begin_object(w);
-    cor_json_member(w, COR_STR("group"), group);
-    cor_json_member(w, COR_STR("version"), version);
-    cor_json_member(w, COR_STR("kind"), kind);
-    cor_json_end_object(w);
+    cor_json_print(w, "responseKind:{group:%s,version:%s,kind:%s}", group, version, kind);
 }
 
 /* Upstream names group and version for custom resources only. */
@@ -262,15 +235,9 @@ static void write_remote_version(struct cor_json_writer *w, const struct cor_rem
 {
     struct cor_str resources = cor_remote_text_str(remote->resources);
 
-    cor_json_begin_object(w);
-    cor_json_member(w, COR_STR("version"), remote->version);
-    if (remote->is_current && resources.n > 2) {
-        cor_json_key(w, COR_STR("resources"));
-        cor_json_raw(w, resources);
-    }
-    cor_json_member(w, COR_STR("freshness"),
-                    remote->is_current ? COR_STR("Current") : COR_STR("Stale"));
-    cor_json_end_object(w);
+    cor_json_print(w, "{version:%s,resources?:%j,freshness:%s}", remote->version,
+                   remote->is_current && resources.n > 2 ? resources : COR_STR(""),
+                   remote->is_current ? "Current" : "Stale");
 }
 
 /* Is the version in the aggregated document? One of another server is not before that was asked. */
@@ -287,15 +254,10 @@ static void write_aggregated_version(struct cor_json_writer *w, const struct lis
         write_remote_version(w, cor_served_remote(d->served, version->group, version->version));
         return;
     }
-    cor_json_begin_object(w);
-    cor_json_member(w, COR_STR("version"), version->version);
-    cor_json_key(w, COR_STR("resources"));
-    cor_json_begin_array(w);
+    cor_json_print(w, "{version:%s,resources:[", version->version);
     for (size_t i = 0; i < version->nrows; i++)
         write_aggregated_resource(w, d->rows[version->first_row + i]);
-    cor_json_end_array(w);
-    cor_json_member(w, COR_STR("freshness"), COR_STR("Current"));
-    cor_json_end_object(w);
+    cor_json_print(w, "],freshness:'Current'}");
 }
 
 static void write_aggregated_group(struct cor_json_writer *w, const struct listed *d, size_t first)
@@ -306,14 +268,7 @@ static void write_aggregated_group(struct cor_json_writer *w, const struct liste
         is_any_told = is_any_told || is_told(d, &d->v[i]);
     if (!is_any_told)
         return;
-    cor_json_begin_object(w);
-    cor_json_key(w, COR_STR("metadata"));
-    cor_json_begin_object(w);
-    if (d->v[first].group.n > 0)
-        cor_json_member(w, COR_STR("name"), d->v[first].group);
-    cor_json_end_object(w);
-    cor_json_key(w, COR_STR("versions"));
-    cor_json_begin_array(w);
+    cor_json_print(w, "{metadata:{name?:%s},versions:[", d->v[first].group);
     for (size_t i = first; i < d->n && same_group(&d->v[first], &d->v[i]); i++) {
         if (is_told(d, &d->v[i]))
             write_aggregated_version(w, d, i);
@@ -329,14 +284,8 @@ static int write_aggregated(const struct cor_served *served, const void *arg, st
     struct cor_json_writer w;
 
     cor_json_writer_init(&w, out);
-    cor_json_begin_object(&w);
-    cor_json_member(&w, COR_STR("kind"), COR_STR("APIGroupDiscoveryList"));
-    cor_json_member(&w, COR_STR("apiVersion"), COR_STR("apidiscovery.k8s.io/v2"));
-    cor_json_key(&w, COR_STR("metadata"));
-    cor_json_begin_object(&w);
-    cor_json_end_object(&w);
-    cor_json_key(&w, COR_STR("items"));
-    cor_json_begin_array(&w);
+    cor_json_print(&w, "{kind:'APIGroupDiscoveryList',apiVersion:'apidiscovery.k8s.io/v2',"
+                       "metadata:{},items:[");
     each_group(&w, &listed, *(const bool *)arg, write_aggregated_group);
     cor_json_end_array(&w);
     cor_json_end_object(&w);
@@ -377,9 +326,7 @@ int cor_discovery_group(const struct cor_served *served, struct cor_str group, s
     if (i == n || group.n == 0)
         return -COR_ENOTFOUND;
     cor_json_writer_init(&w, out);
-    cor_json_begin_object(&w);
-    cor_json_member(&w, COR_STR("kind"), COR_STR("APIGroup"));
-    cor_json_member(&w, COR_STR("apiVersion"), COR_STR("v1"));
+    cor_json_print(&w, "{kind:'APIGroup',apiVersion:'v1'");
     write_group(&w, &v[i], n - i);
     cor_json_end_object(&w);
     return cor_json_writer_finish(&w);
@@ -387,12 +334,8 @@ int cor_discovery_group(const struct cor_served *served, struct cor_str group, s
 
 static void write_resource(struct cor_json_writer *w, const struct cor_resource_row *r)
 {
-    cor_json_begin_object(w);
-    cor_json_member(w, COR_STR("name"), r->plural);
-    cor_json_member(w, COR_STR("singularName"), r->singular);
-    cor_json_key(w, COR_STR("namespaced"));
-    cor_json_bool(w, cor_api_is_namespaced(r));
-    cor_json_member(w, COR_STR("kind"), r->kind);
+    cor_json_print(w, "{name:%s,singularName:%s,namespaced:%b,kind:%s", r->plural, r->singular,
+                   cor_api_is_namespaced(r), r->kind);
     write_row_verbs(w, r);
     write_names(w, r);
     if (r->hash)
@@ -406,11 +349,7 @@ static void write_subresource(struct cor_json_writer *w, const struct cor_resour
     char name[128];
 
     snprintf(name, sizeof(name), "%.*s/%s", COR_STR_ARG(r->plural), s->name);
-    cor_json_begin_object(w);
-    cor_json_member(w, COR_STR("name"), cor_strz(name));
-    cor_json_member(w, COR_STR("singularName"), COR_STR(""));
-    cor_json_key(w, COR_STR("namespaced"));
-    cor_json_bool(w, cor_api_is_namespaced(r));
+    cor_json_print(w, "{name:%s,singularName:'',namespaced:%b", name, cor_api_is_namespaced(r));
     if (s->group)
         cor_json_member(w, COR_STR("group"), cor_strz(s->group));
     if (s->version)
@@ -440,9 +379,7 @@ int cor_discovery_version(const struct cor_served *served, struct cor_str group,
     cor_json_member(&w, COR_STR("kind"), COR_STR("APIResourceList"));
     if (group.n > 0)
         cor_json_member(&w, COR_STR("apiVersion"), COR_STR("v1"));
-    cor_json_member(&w, COR_STR("groupVersion"), v[at].api_version);
-    cor_json_key(&w, COR_STR("resources"));
-    cor_json_begin_array(&w);
+    cor_json_print(&w, "groupVersion:%s,resources:[", v[at].api_version);
     for (size_t i = 0; i < v[at].nrows; i++) {
         const struct cor_resource_row *r = rows[v[at].first_row + i];
 

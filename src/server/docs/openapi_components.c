@@ -4,6 +4,7 @@
 
 #include "schema/custom/custom_openapi.h"
 #include "server/docs/openapi_int.h"
+#include "json/write/print.h"
 
 #define PATCH_NAME "io.k8s.apimachinery.pkg.apis.meta.v1.Patch"
 #define INFO_NAME  "io.k8s.apimachinery.pkg.version.Info"
@@ -69,17 +70,11 @@ static void info_schema_write(struct cor_openapi_doc *doc)
                                         "minCompatibilityMinor"};
     const size_t nrequired = 9;
 
-    cor_json_key(w, COR_STR(INFO_NAME));
-    cor_json_begin_object(w);
-    cor_json_member(w, COR_STR("description"), COR_STR("The version of the server."));
-    cor_json_member(w, COR_STR("type"), COR_STR("object"));
-    cor_json_key(w, COR_STR("required"));
-    cor_json_begin_array(w);
+    cor_json_print(w,
+                   INFO_NAME ":{description:'The version of the server.',type:'object',required:[");
     for (size_t i = 0; i < nrequired; i++)
         cor_json_string(w, cor_strz(names[i]));
-    cor_json_end_array(w);
-    cor_json_key(w, COR_STR("properties"));
-    cor_json_begin_object(w);
+    cor_json_print(w, "],properties:{");
     for (size_t i = 0; i < COR_ARRAY_LEN(names); i++) {
         cor_json_key(w, cor_strz(names[i]));
         cor_json_begin_object(w);

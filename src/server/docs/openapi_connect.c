@@ -13,6 +13,7 @@
 #include <stdio.h>
 
 #include "server/docs/openapi_int.h"
+#include "json/write/print.h"
 
 #define PATH_MAX_BYTES 1024
 #define BIT(id)        (UINT32_C(1) << COR_OPENAPI_PARAMETER_##id)
@@ -78,10 +79,7 @@ static void connect_responses_write(struct cor_openapi_doc *doc, const char *con
         cor_json_begin_object(w);
         for (size_t i = 0; i < nforms; i++) {
             cor_json_key(w, cor_strz(forms[i]));
-            cor_json_begin_object(w);
-            cor_json_key(w, COR_STR("schema"));
-            cor_json_raw(w, schema);
-            cor_json_end_object(w);
+            cor_json_print(w, "{schema:%j}", schema);
         }
         cor_json_end_object(w);
     }

@@ -25,7 +25,7 @@
 #include "schema/kinds/custom_row.h"
 #include "server/docs/openapi_merge.h"
 #include "server/docs/openapi_paths.h"
-#include "json/write/writer.h"
+#include "json/write/print.h"
 
 #define PATH_MAX_BYTES 384 /* a group has at most 253 bytes, a version 63 */
 #define TITLE          "Kubernetes"
@@ -336,16 +336,12 @@ int cor_openapi_index(const struct cor_served *served, struct cor_buf *out)
 
     assert(out);
     cor_json_writer_init(&w, out);
-    cor_json_begin_object(&w);
-    cor_json_key(&w, COR_STR("paths"));
-    cor_json_begin_object(&w);
+    cor_json_print(&w, "{paths:{");
     while (page_next(served, &walk, &page)) {
         page_hash(served, &page, hash);
         snprintf(url, sizeof(url), "/openapi/v3/%.*s?hash=%s", COR_STR_ARG(page.path), hash);
         cor_json_key(&w, page.path);
-        cor_json_begin_object(&w);
-        cor_json_member(&w, COR_STR("serverRelativeURL"), cor_strz(url));
-        cor_json_end_object(&w);
+        cor_json_print(&w, "{serverRelativeURL:%s}", url);
     }
     cor_json_end_object(&w);
     cor_json_end_object(&w);
@@ -354,12 +350,9 @@ int cor_openapi_index(const struct cor_served *served, struct cor_buf *out)
 
 static void info_write(struct cor_json_writer *w, bool is_custom)
 {
-    cor_json_key(w, COR_STR("info"));
-    cor_json_begin_object(w);
-    cor_json_member(w, COR_STR("title"), is_custom ? COR_STR(CUSTOM_TITLE) : COR_STR(TITLE));
-    cor_json_member(w, COR_STR("version"),
-                    is_custom ? COR_STR(CUSTOM_VERSION) : COR_STR(API_VERSION));
-    cor_json_end_object(w);
+    cor_json_print(w, "info:{title:%s,version:%s}",
+                   is_custom ? COR_STR(CUSTOM_TITLE) : COR_STR(TITLE),
+                   is_custom ? COR_STR(CUSTOM_VERSION) : COR_STR(API_VERSION));
 }
 
 static void page_write_paths(struct cor_openapi_doc *doc, const struct page *page,
@@ -402,11 +395,7 @@ int cor_openapi_write_3(const struct cor_served *served, struct cor_str path, st
     cor_json_key(&doc.w, COR_STR("paths"));
     cor_json_begin_object(&doc.w);
     page_write_paths(&doc, &page, rows);
-    cor_json_end_object(&doc.w);
-    cor_json_key(&doc.w, COR_STR("components"));
-    cor_json_begin_object(&doc.w);
-    cor_json_key(&doc.w, COR_STR("schemas"));
-    cor_json_begin_object(&doc.w);
+    cor_json_print(&doc.w, "},components:{schemas:{");
     cor_openapi_write_components(&doc, &rows[page.first], page.kind == PAGE_VERSION ? page.n : 0);
     cor_json_end_object(&doc.w);
     if (!page_is_custom(&page, rows))
@@ -435,19 +424,13 @@ static int write_local_2(const struct cor_served *served, struct cor_buf *out)
         if (page.kind != PAGE_REMOTE)
             page_write_paths(&doc, &page, rows);
     }
-    cor_json_end_object(&doc.w);
-    cor_json_key(&doc.w, COR_STR("definitions"));
-    cor_json_begin_object(&doc.w);
+    cor_json_print(&doc.w, "},definitions:{");
     cor_openapi_write_components(&doc, rows, nrows);
-    cor_json_end_object(&doc.w);
-    cor_json_key(&doc.w, COR_STR("parameters"));
-    cor_json_begin_object(&doc.w);
+    cor_json_print(&doc.w, "},parameters:{");
     cor_openapi_write_parameters(&doc);
     cor_json_end_object(&doc.w);
     security_write(&doc.w, "securityDefinitions");
-    cor_json_key(&doc.w, COR_STR("security"));
-    cor_json_raw(&doc.w, COR_STR("[{\"BearerToken\":[]}]"));
-    cor_json_end_object(&doc.w);
+    cor_json_print(&doc.w, "security:[{BearerToken:[]}]}");
     return cor_json_writer_finish(&doc.w);
 }
 

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "server/docs/openapi_int.h"
+#include "json/write/print.h"
 
 #define TEXT_MAX 128
 
@@ -20,10 +21,8 @@ static void members_write(struct cor_openapi_doc *doc, struct cor_str name, bool
 {
     struct cor_json_writer *w = &doc->w;
 
-    cor_json_member(w, COR_STR("name"), name);
-    cor_json_member(w, COR_STR("in"), in_path ? COR_STR("path") : COR_STR("query"));
-    if (words.n > 0)
-        cor_json_member(w, COR_STR("description"), words);
+    cor_json_print(w, "name:%s,in:%s,description?:%s", name,
+                   in_path ? COR_STR("path") : COR_STR("query"), words);
     if (in_path) {
         cor_json_key(w, COR_STR("required"));
         cor_json_bool(w, true);
@@ -32,9 +31,7 @@ static void members_write(struct cor_openapi_doc *doc, struct cor_str name, bool
         cor_json_key(w, COR_STR("schema"));
         cor_json_begin_object(w);
     }
-    cor_json_member(w, COR_STR("type"), cor_strz(type));
-    cor_json_key(w, COR_STR("uniqueItems"));
-    cor_json_bool(w, true);
+    cor_json_print(w, "type:%s,uniqueItems:true", type);
     if (doc->version == COR_OPENAPI_3)
         cor_json_end_object(w);
 }

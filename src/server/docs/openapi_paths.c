@@ -22,6 +22,7 @@
 
 #include "meta/names/patch_type.h"
 #include "server/docs/openapi_int.h"
+#include "json/write/print.h"
 
 /* Longer than any path and any name of an operation: a group has at most 253 bytes, and the other
  * names have 63. */
@@ -188,10 +189,7 @@ void cor_openapi_write_tag(struct cor_openapi_doc *doc, struct cor_str group,
 
     if (version.n > 0)
         snprintf(tag + n, sizeof(tag) - n, "_%.*s", COR_STR_ARG(version));
-    cor_json_key(&doc->w, COR_STR("tags"));
-    cor_json_begin_array(&doc->w);
-    cor_json_string(&doc->w, cor_strz(tag));
-    cor_json_end_array(&doc->w);
+    cor_json_print(&doc->w, "tags:[%s]", tag);
 }
 
 static const struct cor_type *meta_type(const char *name)
@@ -281,10 +279,7 @@ static void body_write_3(struct cor_openapi_doc *doc, const struct place *place,
 {
     struct cor_json_writer *w = &doc->w;
 
-    cor_json_key(w, COR_STR("requestBody"));
-    cor_json_begin_object(w);
-    cor_json_key(w, COR_STR("content"));
-    cor_json_begin_object(w);
+    cor_json_print(w, "requestBody:{content:{");
     for (size_t i = 0; i < COR_PATCH_TYPES; i++) {
         struct cor_str form = body == BODY_PATCH ? cor_patch_media_type((enum cor_patch_type)i)
                                                  : body_form(place->row, i);
@@ -309,9 +304,7 @@ static void body_write_2(struct cor_openapi_doc *doc, const struct place *place,
 {
     struct cor_json_writer *w = &doc->w;
 
-    cor_json_begin_object(w);
-    cor_json_member(w, COR_STR("name"), COR_STR("body"));
-    cor_json_member(w, COR_STR("in"), COR_STR("body"));
+    cor_json_print(w, "{name:'body',in:'body'");
     if (body != BODY_DELETE_OPTIONS) {
         cor_json_key(w, COR_STR("required"));
         cor_json_bool(w, true);
@@ -386,16 +379,12 @@ static void media_write_2(struct cor_openapi_doc *doc, const struct cor_resource
         cor_json_string(w, body_form(row, i));
     for (size_t i = 0; !op && i < nforms; i++)
         cor_json_string(w, cor_strz(forms[i]));
-    cor_json_end_array(w);
-    cor_json_key(w, COR_STR("produces"));
-    cor_json_begin_array(w);
+    cor_json_print(w, "],produces:[");
     for (size_t i = 0; i < nforms; i++) {
         if (has_form(row, op && op->is_stream, i))
             cor_json_string(w, cor_strz(forms[i]));
     }
-    cor_json_end_array(w);
-    cor_json_key(w, COR_STR("schemes"));
-    cor_json_raw(w, COR_STR("[\"https\"]"));
+    cor_json_print(w, "],schemes:['https']");
 }
 
 static void operation_write(struct cor_openapi_doc *doc, const struct place *place,
@@ -528,23 +517,15 @@ static void get_write(struct cor_openapi_doc *doc, const char *path, const char 
     size_t nforms = type ? 3 : 1;
 
     cor_json_key(w, cor_strz(path));
-    cor_json_begin_object(w);
-    cor_json_key(w, COR_STR("get"));
-    cor_json_begin_object(w);
-    cor_json_member(w, COR_STR("description"), cor_strz(words));
+    cor_json_print(w, "{get:{description:%s", words);
     if (doc->version == COR_OPENAPI_2)
         media_write_2(doc, NULL, NULL, nforms);
     if (tag) {
-        cor_json_key(w, COR_STR("tags"));
-        cor_json_begin_array(w);
-        cor_json_string(w, cor_strz(tag));
-        cor_json_end_array(w);
+        cor_json_print(w, "tags:[%s]", tag);
     } else {
         cor_openapi_write_tag(doc, group, version);
     }
-    cor_json_member(w, COR_STR("operationId"), cor_strz(id));
-    cor_json_key(w, COR_STR("responses"));
-    cor_json_begin_object(w);
+    cor_json_print(w, "operationId:%s,responses:{", id);
     cor_openapi_begin_response(doc, "200", "OK");
     if (doc->version == COR_OPENAPI_3) {
         cor_json_key(w, COR_STR("content"));
@@ -567,9 +548,7 @@ static void get_write(struct cor_openapi_doc *doc, const char *path, const char 
         cor_json_end_object(w);
     cor_json_end_object(w);
     cor_openapi_write_unauthorized(doc);
-    cor_json_end_object(w);
-    cor_json_end_object(w);
-    cor_json_end_object(w);
+    cor_json_print(w, "}}}");
 }
 
 void cor_openapi_write_resource_list(struct cor_openapi_doc *doc,

@@ -26,7 +26,7 @@
 #include "meta/object/object_edit.h"
 #include "meta/value/time_text.h"
 #include "schema/kinds/bootstrap_objects.h"
-#include "json/write/writer.h"
+#include "json/write/print.h"
 
 #define REQUEST_MS  30000
 #define BODY_MAX    (64u * 1024)
@@ -230,12 +230,7 @@ static int auto_update_of(const struct cor_object *object)
 static void write_operation(struct cor_json_writer *w, const char *op, const char *path,
                             struct cor_str value)
 {
-    cor_json_begin_object(w);
-    cor_json_member(w, COR_STR("op"), cor_strz(op));
-    cor_json_member(w, COR_STR("path"), cor_strz(path));
-    cor_json_key(w, COR_STR("value"));
-    cor_json_raw(w, value);
-    cor_json_end_object(w);
+    cor_json_print(w, "{op:%s,path:%s,value:%j}", op, path, value);
 }
 
 /* Adds a job when the object differs from its row. */
@@ -257,12 +252,8 @@ static void keeper_judge(struct cor_bootstrap_keeper *k, const struct cor_bootst
     if (!job)
         return;
     cor_json_writer_init(&w, &job->body);
-    cor_json_begin_array(&w);
-    cor_json_begin_object(&w);
-    cor_json_member(&w, COR_STR("op"), COR_STR("replace"));
-    cor_json_member(&w, COR_STR("path"), COR_STR("/metadata/resourceVersion"));
-    cor_json_member(&w, COR_STR("value"), cor_object_resource_version(object));
-    cor_json_end_object(&w);
+    cor_json_print(&w, "[{op:'replace',path:'/metadata/resourceVersion',value:%s}",
+                   cor_object_resource_version(object));
     if (is_spec_wrong)
         write_operation(&w, "replace", "/spec", row->spec);
     if (is_annotation_wrong && !cor_object_meta_member(object, COR_STR("annotations")).p)
@@ -324,22 +315,12 @@ static void keeper_judge_condition(struct cor_bootstrap_keeper *k, const struct 
     if (!job)
         return;
     cor_json_writer_init(&w, &job->body);
-    cor_json_begin_object(&w);
-    cor_json_key(&w, COR_STR("status"));
-    cor_json_begin_object(&w);
-    cor_json_key(&w, COR_STR("conditions"));
-    cor_json_begin_array(&w);
-    cor_json_begin_object(&w);
-    cor_json_member(&w, COR_STR("lastTransitionTime"),
-                    cor_time_print(cor_clock_wall_ms(k->clock) / 1000, time));
-    cor_json_member(&w, COR_STR("message"), cor_buf_str(&message));
-    cor_json_member(&w, COR_STR("reason"), exists ? COR_STR("Found") : COR_STR("NotFound"));
-    cor_json_member(&w, COR_STR("status"), exists ? COR_STR("False") : COR_STR("True"));
-    cor_json_member(&w, COR_STR("type"), COR_STR("Dangling"));
-    cor_json_end_object(&w);
-    cor_json_end_array(&w);
-    cor_json_end_object(&w);
-    cor_json_end_object(&w);
+    cor_json_print(&w,
+                   "{status:{conditions:[{lastTransitionTime:%s,message:%s,reason:%s,"
+                   "status:%s,type:'Dangling'}]}}",
+                   cor_time_print(cor_clock_wall_ms(k->clock) / 1000, time), cor_buf_str(&message),
+                   exists ? COR_STR("Found") : COR_STR("NotFound"),
+                   exists ? COR_STR("False") : COR_STR("True"));
     job_keep_if(job, cor_json_writer_finish(&w));
 }
 

@@ -21,7 +21,7 @@
 #include "coracle/view.h"
 #include "meta/value/time_text.h"
 #include "net/crypto/crypto.h"
-#include "json/write/writer.h"
+#include "json/write/print.h"
 
 #define REQUEST_MS    30000
 #define BODY_MAX      4096
@@ -123,27 +123,11 @@ static int lease_write(struct cor_identity_lease *l, bool is_new)
 
     cor_buf_reset(&l->body);
     cor_json_writer_init(&w, &l->body);
-    cor_json_begin_object(&w);
-    cor_json_key(&w, COR_STR("metadata"));
-    cor_json_begin_object(&w);
-    cor_json_key(&w, COR_STR("labels"));
-    cor_json_begin_object(&w);
-    cor_json_member(&w, COR_STR(COMPONENT_KEY), COR_STR(COMPONENT));
-    cor_json_member(&w, COR_STR(HOST_KEY), cor_strz(l->host));
-    cor_json_end_object(&w);
-    if (is_new)
-        cor_json_member(&w, COR_STR("name"), cor_strz(l->name));
-    cor_json_end_object(&w);
-    cor_json_key(&w, COR_STR("spec"));
-    cor_json_begin_object(&w);
-    if (is_new)
-        cor_json_member(&w, COR_STR("holderIdentity"), cor_strz(l->holder));
-    cor_json_key(&w, COR_STR("leaseDurationSeconds"));
-    cor_json_u64(&w, COR_IDENTITY_DURATION_S);
-    cor_json_member(&w, COR_STR("renewTime"),
-                    cor_micro_time_print(cor_clock_wall_ms(l->clock) * 1000, now));
-    cor_json_end_object(&w);
-    cor_json_end_object(&w);
+    cor_json_print(&w,
+                   "{metadata:{labels:{" COMPONENT_KEY ":'" COMPONENT "'," HOST_KEY
+                   ":%s},name?:%s},spec:{holderIdentity?:%s,leaseDurationSeconds:%d,renewTime:%s}}",
+                   l->host, is_new ? l->name : "", is_new ? l->holder : "", COR_IDENTITY_DURATION_S,
+                   cor_micro_time_print(cor_clock_wall_ms(l->clock) * 1000, now));
     return cor_json_writer_finish(&w);
 }
 

@@ -15,7 +15,7 @@
 #include "meta/value/time_text.h"
 #include "server/instance/instance_int.h"
 #include "server/instance/server_upkeep.h"
-#include "json/write/writer.h"
+#include "json/write/print.h"
 
 #define HOST_MAX  256
 #define BYTES_MAX 2048
@@ -51,16 +51,9 @@ static int presence_write_value(const struct cor_instance *in, struct cor_buf *o
     snprintf(address, sizeof(address), strchr(bind, ':') ? "https://[%s]%s" : "https://%s%s", bind,
              strrchr(in->url, ':'));
     cor_json_writer_init(&w, out);
-    cor_json_begin_object(&w);
-    cor_json_member(&w, COR_STR("version"), cor_strz(COR_VERSION));
-    cor_json_key(&w, COR_STR("pid"));
-    cor_json_i64(&w, getpid());
-    cor_json_member(&w, COR_STR("address"), cor_strz(address));
-    cor_json_member(&w, COR_STR("since"),
-                    cor_time_print(cor_clock_wall_ms(cor_clock_real()) / 1000, since));
-    cor_json_member(&w, COR_STR("prefix"),
-                    cor_strz(prefix ? prefix : COR_STORE_PATH_PREFIX_DEFAULT));
-    cor_json_end_object(&w);
+    cor_json_print(&w, "{version:%s,pid:%d,address:%s,since:%s,prefix:%s}", COR_VERSION, getpid(),
+                   address, cor_time_print(cor_clock_wall_ms(cor_clock_real()) / 1000, since),
+                   prefix ? prefix : COR_STORE_PATH_PREFIX_DEFAULT);
     return cor_json_writer_finish(&w);
 }
 

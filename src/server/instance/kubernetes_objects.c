@@ -10,7 +10,7 @@
 
 #include "base/err.h"
 #include "json/text/scan.h"
-#include "json/write/writer.h"
+#include "json/write/print.h"
 
 #define TEXT_MAX      (64u * 1024)
 #define SERVICE_PORT  443
@@ -54,14 +54,7 @@ int cor_kubernetes_objects_begin(struct cor_kubernetes_objects *o)
 
     cor_buf_reset(&o->ports);
     cor_json_writer_init(&w, &o->ports);
-    cor_json_begin_array(&w);
-    cor_json_begin_object(&w);
-    cor_json_member(&w, COR_STR("name"), COR_STR(PORT_NAME));
-    cor_json_key(&w, COR_STR("port"));
-    cor_json_u64(&w, o->port);
-    cor_json_member(&w, COR_STR("protocol"), COR_STR("TCP"));
-    cor_json_end_object(&w);
-    cor_json_end_array(&w);
+    cor_json_print(&w, "[{name:'" PORT_NAME "',port:%d,protocol:'TCP'}]", o->port);
     return cor_json_writer_finish(&w);
 }
 
@@ -101,24 +94,11 @@ static void kubeobj_write_service(const struct cor_kubernetes_objects *o, struct
 {
     char ip[COR_IP_TEXT_MAX];
 
-    cor_json_key(w, COR_STR("spec"));
-    cor_json_begin_object(w);
-    cor_json_member(w, COR_STR("clusterIP"), cor_addr_print(o->ip, ip));
-    cor_json_member(w, COR_STR("ipFamilyPolicy"), COR_STR("SingleStack"));
-    cor_json_key(w, COR_STR("ports"));
-    cor_json_begin_array(w);
-    cor_json_begin_object(w);
-    cor_json_member(w, COR_STR("name"), COR_STR(PORT_NAME));
-    cor_json_key(w, COR_STR("port"));
-    cor_json_u64(w, SERVICE_PORT);
-    cor_json_member(w, COR_STR("protocol"), COR_STR("TCP"));
-    cor_json_key(w, COR_STR("targetPort"));
-    cor_json_u64(w, o->port);
-    cor_json_end_object(w);
-    cor_json_end_array(w);
-    cor_json_member(w, COR_STR("sessionAffinity"), COR_STR("None"));
-    cor_json_member(w, COR_STR("type"), COR_STR("ClusterIP"));
-    cor_json_end_object(w);
+    cor_json_print(w,
+                   "spec:{clusterIP:%s,ipFamilyPolicy:'SingleStack',ports:[{name:'" PORT_NAME
+                   "',port:%d,protocol:'TCP',targetPort:%d}],sessionAffinity:'None',"
+                   "type:'ClusterIP'}",
+                   cor_addr_print(o->ip, ip), SERVICE_PORT, o->port);
 }
 
 static void kubeobj_write_endpoints(const struct cor_kubernetes_objects *o,
@@ -131,21 +111,10 @@ static void kubeobj_write_endpoints(const struct cor_kubernetes_objects *o,
         cor_json_null(w);
         return;
     }
-    cor_json_begin_array(w);
-    cor_json_begin_object(w);
-    cor_json_key(w, COR_STR("addresses"));
-    cor_json_begin_array(w);
-    while (cor_json_iter_elem(&it)) {
-        cor_json_begin_object(w);
-        cor_json_key(w, COR_STR("ip"));
-        cor_json_raw(w, cor_json_iter_value(&it));
-        cor_json_end_object(w);
-    }
-    cor_json_end_array(w);
-    cor_json_key(w, COR_STR("ports"));
-    cor_json_raw(w, cor_buf_str(&o->ports));
-    cor_json_end_object(w);
-    cor_json_end_array(w);
+    cor_json_print(w, "[{addresses:[");
+    while (cor_json_iter_elem(&it))
+        cor_json_print(w, "{ip:%j}", cor_json_iter_value(&it));
+    cor_json_print(w, "],ports:%j}]", cor_buf_str(&o->ports));
 }
 
 /* The list of endpoints of the slice: the addresses of its family. */
@@ -163,17 +132,7 @@ static void kubeobj_write_slice_list(const struct cor_kubernetes_objects *o,
         if (cor_json_to_raw(address, &raw) < 0 || cor_addr_parse(raw, &ip) < 0 ||
             cor_addr_family(ip) != family)
             continue;
-        cor_json_begin_object(w);
-        cor_json_key(w, COR_STR("addresses"));
-        cor_json_begin_array(w);
-        cor_json_raw(w, address);
-        cor_json_end_array(w);
-        cor_json_key(w, COR_STR("conditions"));
-        cor_json_begin_object(w);
-        cor_json_key(w, COR_STR("ready"));
-        cor_json_bool(w, true);
-        cor_json_end_object(w);
-        cor_json_end_object(w);
+        cor_json_print(w, "{addresses:[%j],conditions:{ready:true}}", address);
     }
     cor_json_end_array(w);
 }
@@ -198,24 +157,14 @@ int cor_kubernetes_objects_write(const struct cor_kubernetes_objects *o,
     assert(part < COR_KUBERNETES_PARTS);
     cor_buf_reset(body);
     cor_json_writer_init(&w, body);
-    cor_json_begin_object(&w);
-    cor_json_key(&w, COR_STR("metadata"));
-    cor_json_begin_object(&w);
-    cor_json_key(&w, COR_STR("labels"));
-    cor_json_begin_object(&w);
-    if (part == COR_KUBERNETES_SERVICE) {
-        cor_json_member(&w, COR_STR("component"), COR_STR("apiserver"));
-        cor_json_member(&w, COR_STR("provider"), COR_STR("kubernetes"));
-    } else if (part == COR_KUBERNETES_ENDPOINTS) {
-        cor_json_member(&w, COR_STR(NOT_MIRRORED), COR_STR("true"));
-    } else {
-        cor_json_member(&w, COR_STR(SLICE_SERVICE), COR_STR(COR_KUBERNETES_NAME));
-    }
-    cor_json_end_object(&w);
-    cor_json_member(&w, COR_STR("name"), COR_STR(COR_KUBERNETES_NAME));
-    if (rv.n > 0)
-        cor_json_member(&w, COR_STR("resourceVersion"), rv);
-    cor_json_end_object(&w);
+    cor_json_print(&w, "{metadata:{labels:{");
+    if (part == COR_KUBERNETES_SERVICE)
+        cor_json_print(&w, "component:'apiserver',provider:'kubernetes'");
+    else if (part == COR_KUBERNETES_ENDPOINTS)
+        cor_json_print(&w, NOT_MIRRORED ":'true'");
+    else
+        cor_json_print(&w, SLICE_SERVICE ":'" COR_KUBERNETES_NAME "'");
+    cor_json_print(&w, "},name:'" COR_KUBERNETES_NAME "',resourceVersion?:%s}", rv);
     if (part == COR_KUBERNETES_SERVICE)
         kubeobj_write_service(o, &w);
     else if (part == COR_KUBERNETES_ENDPOINTS)

@@ -26,7 +26,7 @@
 #include "storage/store/store.h"
 #include "storage/store/store_list.h"
 #include "json/text/scan.h"
-#include "json/write/writer.h"
+#include "json/write/print.h"
 
 #define LEASES_PREFIX "/masterleases"
 /* What upstream calls the resource, which has no API: only a wildcard of the encryption file means
@@ -212,26 +212,9 @@ static int leases_write(const struct cor_server_leases *leases, const struct cor
         cor_json_to_i64(cor_object_meta_member(current, COR_STR("generation")), &generation) < 0)
         generation = 0;
     cor_json_writer_init(&w, out);
-    cor_json_begin_object(&w);
-    cor_json_member(&w, COR_STR("kind"), row->kind);
-    cor_json_member(&w, COR_STR("apiVersion"), row->api_version);
-    cor_json_key(&w, COR_STR("metadata"));
-    cor_json_begin_object(&w);
-    cor_json_key(&w, COR_STR("generation"));
-    cor_json_i64(&w, generation < INT64_MAX ? generation + 1 : 1);
-    cor_json_end_object(&w);
-    cor_json_key(&w, COR_STR("subsets"));
-    cor_json_begin_array(&w);
-    cor_json_begin_object(&w);
-    cor_json_key(&w, COR_STR("addresses"));
-    cor_json_begin_array(&w);
-    cor_json_begin_object(&w);
-    cor_json_member(&w, COR_STR("ip"), cor_strz(leases->own));
-    cor_json_end_object(&w);
-    cor_json_end_array(&w);
-    cor_json_end_object(&w);
-    cor_json_end_array(&w);
-    cor_json_end_object(&w);
+    cor_json_print(
+        &w, "{kind:%s,apiVersion:%s,metadata:{generation:%d},subsets:[{addresses:[{ip:%s}]}]}",
+        row->kind, row->api_version, generation < INT64_MAX ? generation + 1 : 1, leases->own);
     return cor_json_writer_finish(&w);
 }
 

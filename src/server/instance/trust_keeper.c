@@ -26,7 +26,7 @@
 #include "net/crypto/cert.h"
 #include "net/crypto/cert_bundle.h"
 #include "json/text/json.h"
-#include "json/write/writer.h"
+#include "json/write/print.h"
 
 #define REQUEST_MS 30000
 #define NAMESPACE  "kube-system"
@@ -236,10 +236,7 @@ static int make_body(struct cor_trust_keeper *k, const struct cor_object *object
     r = put_data(&m);
     if (r < 0)
         return r;
-    cor_json_key(&m.w, COR_STR("metadata"));
-    cor_json_begin_object(&m.w);
-    cor_json_member(&m.w, COR_STR("name"), COR_STR(NAME));
-    cor_json_member(&m.w, COR_STR("namespace"), COR_STR(NAMESPACE));
+    cor_json_print(&m.w, "metadata:{name:'" NAME "',namespace:'" NAMESPACE "'");
     if (object)
         cor_json_member(&m.w, COR_STR("resourceVersion"), cor_object_resource_version(object));
     cor_json_end_object(&m.w);

@@ -7,7 +7,7 @@
 #include "schema/convert/conversion.h"
 #include "json/text/scan.h"
 #include "json/write/edits.h"
-#include "json/write/writer.h"
+#include "json/write/print.h"
 
 static void write_condition(struct cor_json_writer *w, const struct cor_condition *c,
                             struct cor_str transition, int64_t now_s)
@@ -32,9 +32,7 @@ static void write_condition(struct cor_json_writer *w, const struct cor_conditio
     }
     if (c->reason)
         cor_json_member(w, COR_STR("reason"), cor_strz(c->reason));
-    cor_json_member(w, COR_STR("status"), cor_strz(c->status));
-    cor_json_member(w, COR_STR("type"), cor_strz(c->type));
-    cor_json_end_object(w);
+    cor_json_print(w, "status:%s,type:%s}", c->status, c->type);
 }
 
 /* The members of a status have not been checked: anything but an array counts as empty. */

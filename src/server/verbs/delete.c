@@ -37,7 +37,7 @@
 #include "server/write/write_body.h"
 #include "server/write/write_options.h"
 #include "server/write/write_store.h"
-#include "json/write/writer.h"
+#include "json/write/print.h"
 
 /* How often one request may change between removing and marking. */
 #define ROUNDS_MAX 16
@@ -355,22 +355,11 @@ static int delete_write_success(struct cor_call *call, const struct cor_object *
     struct cor_json_writer w;
 
     cor_json_writer_init(&w, &call->out);
-    cor_json_begin_object(&w);
-    cor_json_member(&w, COR_STR("kind"), COR_STR("Status"));
-    cor_json_member(&w, COR_STR("apiVersion"), COR_STR("v1"));
-    cor_json_key(&w, COR_STR("metadata"));
-    cor_json_begin_object(&w);
-    cor_json_end_object(&w);
-    cor_json_member(&w, COR_STR("status"), COR_STR("Success"));
-    cor_json_key(&w, COR_STR("details"));
-    cor_json_begin_object(&w);
-    cor_json_member(&w, COR_STR("name"), cor_object_name(object));
-    if (call->res->group.n > 0)
-        cor_json_member(&w, COR_STR("group"), call->res->group);
-    cor_json_member(&w, COR_STR("kind"), call->res->plural);
-    cor_json_member(&w, COR_STR("uid"), cor_object_uid(object));
-    cor_json_end_object(&w);
-    cor_json_end_object(&w);
+    cor_json_print(&w,
+                   "{kind:'Status',apiVersion:'v1',metadata:{},status:'Success',details:{name:%s,"
+                   "group?:%s,kind:%s,uid:%s}}",
+                   cor_object_name(object), call->res->group, call->res->plural,
+                   cor_object_uid(object));
     return cor_json_writer_finish(&w);
 }
 

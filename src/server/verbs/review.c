@@ -24,7 +24,7 @@
 #include "server/access/token_table.h"
 #include "server/write/write.h"
 #include "json/text/scan.h"
-#include "json/write/writer.h"
+#include "json/write/print.h"
 
 #define ANSWER_MAX (1u << 20)
 
@@ -309,9 +309,7 @@ static int write_access(struct review_call *review, const struct cor_user *user,
 
     if (r < 0)
         return r;
-    cor_json_begin_object(w);
-    cor_json_key(w, COR_STR("allowed"));
-    cor_json_bool(w, answer.r == 0 && answer.decision == COR_AUTHZ_ALLOWED);
+    cor_json_print(w, "{allowed:%b", answer.r == 0 && answer.decision == COR_AUTHZ_ALLOWED);
     if (answer.r == 0 && answer.decision == COR_AUTHZ_DENIED) {
         cor_json_key(w, COR_STR("denied"));
         cor_json_bool(w, true);

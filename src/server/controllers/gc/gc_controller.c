@@ -25,7 +25,7 @@
 #include "server/controllers/gc/garbage_collector.h"
 #include "server/controllers/host/builtin.h"
 #include "server/controllers/host/controller_tools.h"
-#include "json/write/writer.h"
+#include "json/write/print.h"
 
 #define NEVER        UINT64_MAX
 #define ENUMERATE_MS 30000
@@ -300,17 +300,9 @@ static void gc_controller_on_wrong_namespace(void *arg, const struct cor_gc_iden
 
     cor_buf_init(&json, ABOUT_MAX);
     cor_json_writer_init(&w, &json);
-    cor_json_begin_object(&w);
-    cor_json_member(&w, COR_STR("apiVersion"), dependent->api_version);
-    cor_json_member(&w, COR_STR("kind"), dependent->kind);
-    cor_json_key(&w, COR_STR("metadata"));
-    cor_json_begin_object(&w);
-    cor_json_member(&w, COR_STR("name"), dependent->name);
-    if (dependent->ns.n > 0)
-        cor_json_member(&w, COR_STR("namespace"), dependent->ns);
-    cor_json_member(&w, COR_STR("uid"), dependent->uid);
-    cor_json_end_object(&w);
-    cor_json_end_object(&w);
+    cor_json_print(&w, "{apiVersion:%s,kind:%s,metadata:{name:%s,namespace?:%s,uid:%s}}",
+                   dependent->api_version, dependent->kind, dependent->name, dependent->ns,
+                   dependent->uid);
     /* Without memory there is no event; the dependent is verified all the same. */
     if (cor_json_writer_finish(&w) < 0 ||
         cor_object_from_json(cor_buf_str(&json), &about, NULL) < 0)

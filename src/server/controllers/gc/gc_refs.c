@@ -12,7 +12,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/map.h"
-#include "json/write/writer.h"
+#include "json/write/print.h"
 
 struct cor_gc_refs_iter cor_gc_refs_of(struct cor_str owners)
 {
@@ -109,9 +109,7 @@ static void patch_begin(struct cor_json_writer *w, struct cor_buf *out, const ch
                         struct cor_str value, const char *list)
 {
     cor_json_writer_init(w, out);
-    cor_json_begin_object(w);
-    cor_json_key(w, COR_STR("metadata"));
-    cor_json_begin_object(w);
+    cor_json_print(w, "{metadata:{");
     cor_json_member(w, cor_strz(key), value);
     if (list)
         cor_json_key(w, cor_strz(list));
@@ -189,9 +187,7 @@ static void write_unblocked(struct cor_json_writer *w, const struct cor_gc_ref *
         cor_json_raw_key(w, key);
         cor_json_raw(w, value);
     }
-    cor_json_key(w, COR_STR("blockOwnerDeletion"));
-    cor_json_bool(w, false);
-    cor_json_end_object(w);
+    cor_json_print(w, "blockOwnerDeletion:false}");
 }
 
 static void write_all_unblocked(struct cor_json_writer *w, const struct cor_object *object,

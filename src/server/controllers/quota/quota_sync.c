@@ -16,7 +16,7 @@
 #include "base/mem.h"
 #include "coracle/builder.h"
 #include "server/controllers/quota/quota_int.h"
-#include "json/write/writer.h"
+#include "json/write/print.h"
 
 #define PAGE_ITEMS 100
 #define TOKEN_MAX  4096
@@ -116,14 +116,10 @@ static int sync_write_status(const struct cor_quota_task *w, struct cor_buf *out
     struct cor_json_writer j;
 
     cor_json_writer_init(&j, out);
-    cor_json_begin_object(&j);
-    cor_json_key(&j, COR_STR("hard"));
-    cor_json_begin_object(&j);
+    cor_json_print(&j, "{hard:{");
     for (size_t i = 0; i < w->nlines; i++)
         cor_json_member(&j, w->lines[i].name, cor_quota_text(w->lines[i].hard));
-    cor_json_end_object(&j);
-    cor_json_key(&j, COR_STR("used"));
-    cor_json_begin_object(&j);
+    cor_json_print(&j, "},used:{");
     for (size_t i = 0; i < w->nlines; i++) {
         struct cor_str value = line_used(&w->lines[i]);
 

@@ -30,7 +30,7 @@
 #include "meta/select/label_selector.h"
 #include "server/controllers/host/builtin.h"
 #include "server/controllers/host/small_controller.h"
-#include "json/write/writer.h"
+#include "json/write/print.h"
 #include <assert.h>
 
 #define ROLES_MAX 65536 /* a cluster with more of them is not aggregated */
@@ -241,20 +241,12 @@ static int aggregation_write_body(const struct cor_object *role, struct cor_str 
     struct cor_json_writer w;
 
     cor_json_writer_init(&w, out);
-    cor_json_begin_object(&w);
     /* names a kind: what the controller is about */
-    cor_json_member(&w, COR_STR("kind"), COR_STR("ClusterRole"));
-    cor_json_member(&w, COR_STR("apiVersion"), COR_STR("rbac.authorization.k8s.io/v1"));
-    cor_json_key(&w, COR_STR("metadata"));
-    cor_json_begin_object(&w);
-    cor_json_member(&w, COR_STR("name"), cor_object_name(role));
-    cor_json_member(&w, COR_STR("uid"), cor_object_uid(role));
-    cor_json_end_object(&w);
-    if (!is_empty_list(rules)) {
-        cor_json_key(&w, COR_STR("rules"));
-        cor_json_raw(&w, rules);
-    }
-    cor_json_end_object(&w);
+    cor_json_print(&w,
+                   "{kind:'ClusterRole',apiVersion:'rbac.authorization.k8s.io/v1',"
+                   "metadata:{name:%s,uid:%s},rules?:%j}",
+                   cor_object_name(role), cor_object_uid(role),
+                   is_empty_list(rules) ? COR_STR("") : rules);
     return cor_json_writer_finish(&w);
 }
 

@@ -18,7 +18,7 @@
 #include "server/controllers/host/builtin.h"
 #include "server/controllers/host/controller_tools.h"
 #include "server/controllers/host/small_controller.h"
-#include "json/write/writer.h"
+#include "json/write/print.h"
 
 #define CONTROLLER "root-ca-certificate-publisher-controller"
 #define NAME       "kube-root-ca.crt"
@@ -84,9 +84,7 @@ static int root_ca_write_data(const struct cor_task *task, struct cor_buf *out)
     struct cor_json_writer w;
 
     cor_json_writer_init(&w, out);
-    cor_json_begin_object(&w);
-    cor_json_member(&w, COR_STR(KEY), cor_small_controller_of(task)->env.root_ca);
-    cor_json_end_object(&w);
+    cor_json_print(&w, "{" KEY ":%s}", cor_small_controller_of(task)->env.root_ca);
     return cor_json_writer_finish(&w);
 }
 
