@@ -2,7 +2,8 @@
 """What kind of house src/ is: a line for each room with its files, modules, lines, heads, asserts and comments, the names that
 stand twice, and the functions that only tests use. `./dev lint` prints it after its checks.
 Arguments: [--root ROOT] [--build BUILD] [--functions], which also names those functions.
---check: nothing is printed but names that stand twice and files without a head, and there may be none."""
+--check: nothing is printed but names that stand twice and files without a head, and there may be none.
+--only-tests: nothing is printed but functions that only tests use and that have no reason here, and there may be none."""
 
 import argparse
 import collections
@@ -14,6 +15,34 @@ import sys
 
 COMMENT = re.compile(r"/\*.*?\*/", re.S)
 STRING = re.compile(r'"(?:\\.|[^"\\\n])*"')
+# Functions that only tests use, and why they stay. Whatever else a test needs is a helper of the tests.
+ALLOWED = {
+    # The other half of a protocol, which tests play.
+    "cor_grpc_call_end": "the caller's end of a stream: etcd's watches have none",
+    "cor_h2_write_trailers": "the server's end of a gRPC call",
+    "cor_h2_stream_id": "what a peer calls a stream",
+    # What client-go's parts offer to programs.
+    "cor_leader_is_stale": "a leader's health, as client-go's HealthzAdaptor asks for it",
+    "cor_pager_resume": "a reader of a list that has paused it",
+    "cor_rest_mapper_category": "resources by category, as kubectl asks for them",
+    # What is kept inside, and shown by nothing else.
+    "cor_alloc_repair": "what a repair has done",
+    "cor_compactor_revision": "what the compactor has reached",
+    "cor_control_feed_is_synced": "a feed's own sync, beside that of its loop",
+    "cor_leader_is_over": "the end of an election",
+    "cor_reviews_kept": "answers that are kept have a maximum",
+    "cor_reviews_pending": "questions under way have a maximum",
+    "cor_structural_bytes": "a compiled schema is charged by its bytes",
+    # Rows of tables that are private to their file.
+    "cor_api_builtin": "a built-in row by its names",
+    "cor_api_resources_find": "a port's resource by its names",
+    "cor_internal_type_at": "each row of a table",
+    # What the conformance suite asks of every store.
+    "cor_store_count": "the number of objects below a key",
+    "cor_store_revision": "the revision of the store",
+    "cor_store_watch_progress": "a watch's progress, when it is asked for",
+}
+FUNCTION = re.compile(r"^(static )?[a-z][^;{}()=\n]*?\b(\w+)\([^;{}]*\)\n\{", re.M)
 EXPORTED = re.compile(r"COR_API\b[^;(]*?\b(cor_\w+)\s*\(")
 
 
@@ -53,6 +82,19 @@ def check(root, paths):
     for line in found:
         print(line)
     return 1 if found else 0
+
+
+def functions_of(paths):
+    """How many functions there are, and how many of them are static and called from one place only."""
+    count = once = 0
+    for path in paths:
+        text = STRING.sub('""', COMMENT.sub(" ", path.read_text()))
+        defined = FUNCTION.findall(text)
+        count += len(defined)
+        for name in {name for is_static, name in defined if is_static}:
+            calls = len(re.findall(rf"\b{name}\b", text)) - len(re.findall(rf"^static [^;{{}}=]*?\b{name}\([^;{{}}]*\)[;\n]", text, re.M))
+            once += calls == 1 and bool(re.search(rf"[^\n]\b{name}\(", text))
+    return count, once
 
 
 def clashes(paths):
@@ -113,8 +155,12 @@ def main():
     parser.add_argument("--build", type=pathlib.Path)
     parser.add_argument("--functions", action="store_true")
     parser.add_argument("--check", action="store_true")
+    parser.add_argument("--only-tests", action="store_true")
     args = parser.parse_args()
     root = args.root.resolve()
+    build = args.build or root / "build"
+    if args.only_tests:
+        return check_only_tests(only_tests_use(root, build))
     paths = sorted(p for p in (root / "src").rglob("*.[ch]"))
     if args.check:
         return check(root, paths)
@@ -128,8 +174,8 @@ def main():
         total += row
         print_row(room, row)
     print_row("all", total)
+    print("functions: {}, of them static and called once: {}".format(*functions_of(paths)))
     print(f"names that stand twice: {' '.join(clashes(paths)) or 'none'}")
-    build = args.build or root / "build"
     if not (build / "compile_commands.json").is_file():
         print("functions that only tests use: not known without a build")
         return 0
@@ -138,6 +184,17 @@ def main():
     for path, name, lines in functions if args.functions else ():
         print(f"  {path}: {name} ({lines})")
     return 0
+
+
+def check_only_tests(functions):
+    """1 when a function that only tests use has no reason in ALLOWED, or a reason has no such function."""
+    names = {name for _, name, _ in functions}
+    found = [f"{path}: only tests use {name}(): delete it, or make it a helper of the tests" for path, name, _ in functions
+             if name not in ALLOWED]
+    found += [f"tools/traits.py: {name}() needs no reason any more" for name in sorted(ALLOWED.keys() - names)]
+    for line in found:
+        print(line)
+    return 1 if found else 0
 
 
 def print_row(room, row):

@@ -142,9 +142,8 @@ void cor_btree_iter_seek(struct cor_btree_iter *it, struct cor_str key);
 void cor_btree_iter_seek_rank(struct cor_btree_iter *it, size_t rank);
 
 /* Passes one entry and shows it in it->entry; false at the end of the range, with it->entry as it
- * was. next and prev in turn pass the same entry. */
+ * was. */
 bool cor_btree_iter_next(struct cor_btree_iter *it);
-bool cor_btree_iter_prev(struct cor_btree_iter *it);
 
 /* Passes entries up to and including the next with (fingerprint & mask) == mask, and touches no
  * item on the way. */

@@ -224,16 +224,3 @@ bool cor_btree_iter_next_covering(struct cor_btree_iter *it, uint64_t mask)
     }
     return false;
 }
-
-bool cor_btree_iter_prev(struct cor_btree_iter *it)
-{
-    if (it->at == it->begin)
-        return false;
-    it->at--;
-    if (it->leaf && it->i > 0)
-        it->i--;
-    else
-        it->leaf = leaf_of_rank(it->root, it->at, &it->i);
-    it->entry = entry_at(it->leaf, it->i);
-    return true;
-}

@@ -106,8 +106,3 @@ void cor_clock_manual_advance_us(struct cor_clock_manual *m, uint64_t us)
     atomic_fetch_add(&m->mono_us, us);
     atomic_fetch_add(&m->wall_us, (int64_t)us);
 }
-
-void cor_clock_manual_set_wall(struct cor_clock_manual *m, int64_t wall_ms)
-{
-    atomic_store(&m->wall_us, wall_ms * 1000);
-}

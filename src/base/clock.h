@@ -60,7 +60,4 @@ void cor_clock_manual_init(struct cor_clock_manual *m, uint64_t mono_ms, int64_t
 /* Moves both clocks forward; cor_clock_manual_advance() is public. */
 void cor_clock_manual_advance_us(struct cor_clock_manual *m, uint64_t us);
 
-/* Makes wall time jump, also backwards; monotonic time does not move. */
-void cor_clock_manual_set_wall(struct cor_clock_manual *m, int64_t wall_ms);
-
 #endif

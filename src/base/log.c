@@ -41,17 +41,6 @@ void cor_log_install(const struct cor_log_opts *opts)
     sink = opts ? *opts : silent;
 }
 
-int cor_log_level_parse(struct cor_str s, enum cor_log_level *ret_level)
-{
-    for (size_t i = 0; i < COR_ARRAY_LEN(levels); i++) {
-        if (cor_str_eqz(s, levels[i].name)) {
-            *ret_level = (enum cor_log_level)i;
-            return 0;
-        }
-    }
-    return -COR_EINVAL;
-}
-
 bool cor_log_enabled(enum cor_log_level level)
 {
     return level >= sink.level && level < COR_LEVEL_OFF;

@@ -46,9 +46,6 @@ struct cor_log_opts {
 /* Call before the first other thread starts, or with NULL (silent again) after the last ended. */
 void cor_log_install(const struct cor_log_opts *opts);
 
-/* "debug", "info", "warn", "error", "off". 0, or -COR_EINVAL. */
-int cor_log_level_parse(struct cor_str s, enum cor_log_level *ret_level);
-
 enum cor_log_kind {
     COR_LOG_KIND_END,
     COR_LOG_KIND_STR,

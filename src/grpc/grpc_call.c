@@ -342,20 +342,6 @@ int cor_grpc_unary(struct cor_grpc_channel *ch, const struct cor_grpc_call_opts 
     return 0;
 }
 
-void cor_grpc_call_read_stop(struct cor_grpc_call *call)
-{
-    call->is_stopped = true;
-}
-
-void cor_grpc_call_read_start(struct cor_grpc_call *call)
-{
-    if (!call->is_stopped)
-        return;
-    call->is_stopped = false;
-    if (!call->is_busy)
-        cor_grpc_channel_set_due(call->ch, call);
-}
-
 void cor_grpc_call_cancel(struct cor_grpc_call *call)
 {
     drop_stream(call, COR_H2_CANCEL);

@@ -60,11 +60,6 @@ int cor_grpc_call_send(struct cor_grpc_call *call, const struct cor_str *spans, 
 /* No more messages from this side. */
 void cor_grpc_call_end(struct cor_grpc_call *call);
 
-/* No on_message (and so no on_done, unless the call breaks) until it is started again. The server
- * is held back after one window (1 MB) of messages. */
-void cor_grpc_call_read_stop(struct cor_grpc_call *call);
-void cor_grpc_call_read_start(struct cor_grpc_call *call);
-
 /* Gives the call up; the server is told. No callback after this, and the memory is gone. */
 void cor_grpc_call_cancel(struct cor_grpc_call *call);
 

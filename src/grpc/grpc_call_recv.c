@@ -85,14 +85,13 @@ static void fail_by(struct cor_grpc_call *call, int r)
         cor_grpc_call_fail(call, COR_GRPC_INTERNAL, "a malformed message", false);
 }
 
-/* Messages, as long as the user wants them. */
 static int show_messages(struct cor_grpc_call *call)
 {
     struct cor_str message;
     bool is_whole = true;
     int r = 0;
 
-    while (!call->is_stopped && !call->is_cancelled && call->state != COR_GRPC_CALL_DONE) {
+    while (!call->is_cancelled && call->state != COR_GRPC_CALL_DONE) {
         r = cor_message_reader_next(&call->reader, &is_whole, &message);
         if (r < 0 || !is_whole)
             break;
@@ -155,9 +154,9 @@ void cor_grpc_call_deliver(struct cor_grpc_call *call)
     if (call->state != COR_GRPC_CALL_DONE) {
         if (r < 0 || kept < 0)
             fail_by(call, r < 0 ? r : kept);
-        else if (!call->is_stopped && call->peer_ended)
+        else if (call->peer_ended)
             conclude(call);
-        else if (!call->is_stopped)
+        else
             consume(call);
     }
     if (call->state == COR_GRPC_CALL_DONE)

@@ -381,11 +381,6 @@ void cor_grpc_channel_close(struct cor_grpc_channel *ch, void (*on_closed)(void 
     channel_wake_soon(ch);
 }
 
-bool cor_grpc_channel_is_ready(const struct cor_grpc_channel *ch)
-{
-    return ch->state == COR_GRPC_CHANNEL_READY;
-}
-
 const char *cor_grpc_channel_peer(const struct cor_grpc_channel *ch)
 {
     return ch->targets[ch->current].authority;

@@ -61,8 +61,6 @@ int cor_grpc_channel_open(struct cor_net *net, const struct cor_grpc_channel_opt
  * is gone. No on_state after this. */
 void cor_grpc_channel_close(struct cor_grpc_channel *ch, void (*on_closed)(void *arg), void *arg);
 
-bool cor_grpc_channel_is_ready(const struct cor_grpc_channel *ch);
-
 /* The endpoint in use or tried last, as "host:port", for logs. Borrowed. */
 const char *cor_grpc_channel_peer(const struct cor_grpc_channel *ch);
 

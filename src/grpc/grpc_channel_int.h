@@ -83,8 +83,7 @@ struct cor_grpc_call {
     bool out_ends; /* cor_grpc_call_end() */
     bool is_short; /* on_writable is due */
     bool is_ended; /* END_STREAM was sent */
-    bool is_stopped;
-    bool is_busy; /* its callbacks run: freeing waits */
+    bool is_busy;  /* its callbacks run: freeing waits */
     bool is_cancelled;
     bool peer_ended; /* on_end has come, messages may be left */
     struct cor_message_reader reader;

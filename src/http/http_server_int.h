@@ -147,8 +147,7 @@ struct cor_http_response {
     bool body_ended;    /* HOLD and STREAM: all of it has come */
     bool body_end_told;
     enum cor_http_intake intake;
-    uint64_t left;  /* of a body whose length was said; else COR_HTTP_LENGTH_UNKNOWN */
-    uint64_t bytes; /* body bytes taken */
+    uint64_t left; /* of a body whose length was said; else COR_HTTP_LENGTH_UNKNOWN */
     uint64_t deadline_ms;
     const char *timeout_text; /* of the 504 at the deadline */
     struct cor_http_request request;

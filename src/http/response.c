@@ -75,16 +75,6 @@ void cor_http_response_set_deadline(struct cor_http_response *resp, uint64_t dea
     resp->ops->settle(resp);
 }
 
-bool cor_http_response_is_started(const struct cor_http_response *resp)
-{
-    return resp->state == COR_RESPONSE_STARTED;
-}
-
-uint64_t cor_http_response_bytes(const struct cor_http_response *resp)
-{
-    return resp->bytes;
-}
-
 bool cor_worker_has_time(struct cor_http_worker *w, bool has_waited)
 {
     return cor_turn_share_take(&w->turn_share, w->loop, REQUESTS_US, has_waited);
@@ -148,11 +138,6 @@ void cor_http_response_tunnel(struct cor_http_response *resp, const struct cor_h
     resp->ops->tunnel(resp, headers, nheaders);
 }
 
-size_t cor_http_response_room(const struct cor_http_response *resp)
-{
-    return resp->ops->room(resp);
-}
-
 size_t cor_http_response_writev(struct cor_http_response *resp, const struct cor_str *spans,
                                 size_t nspans, size_t skip)
 {
@@ -166,14 +151,12 @@ size_t cor_http_response_writev(struct cor_http_response *resp, const struct cor
     if (n == 0)
         return 0;
     if (resp->is_bodiless) {
-        resp->bytes += n;
         return n;
     }
     assert(n <= resp->left);
     taken = resp->ops->write(resp, spans, nspans, skip, n);
     if (resp->left != COR_HTTP_LENGTH_UNKNOWN)
         resp->left -= taken;
-    resp->bytes += taken;
     resp->is_short = taken < n;
     return taken;
 }

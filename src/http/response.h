@@ -133,14 +133,6 @@ size_t cor_http_response_write(struct cor_http_response *resp, struct cor_str by
 size_t cor_http_response_writev(struct cor_http_response *resp, const struct cor_str *spans,
                                 size_t nspans, size_t skip);
 
-/* How many body bytes a write would take now. */
-size_t cor_http_response_room(const struct cor_http_response *resp);
-
-bool cor_http_response_is_started(const struct cor_http_response *resp);
-
-/* For metrics: body bytes taken so far. */
-uint64_t cor_http_response_bytes(const struct cor_http_response *resp);
-
 void cor_http_response_end(struct cor_http_response *resp);
 void cor_http_response_abort(struct cor_http_response *resp);
 

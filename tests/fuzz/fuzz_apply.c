@@ -105,7 +105,7 @@ static void check_place(const struct cor_apply_place *place, struct cor_str rest
 
 FUZZ_TARGET(const uint8_t *data, size_t size)
 {
-    COR_CLEANUP(cor_structural_unrefp) struct cor_structural *schema = NULL;
+    COR_CLEANUP(cor_structural_freep) struct cor_structural *schema = NULL;
     struct cor_str rest = cor_str((const char *)data, size), line = cor_str_cut(&rest, '\n');
     const struct cor_type *type = cor_type_named(line);
     struct cor_apply_place place;

@@ -1,6 +1,7 @@
 /* Promises of the field selector: what it prints it reads again as the same; a term and its
  * opposite never agree; an exact requirement is what a match has. */
 #include "base/err.h"
+#include "field_selectors.h"
 #include "fuzz.h"
 #include "meta/select/field_selector.h"
 
@@ -28,10 +29,10 @@ static void check_print(const struct cor_field_selector *selector)
 
     cor_buf_init(&first, 1u << 20);
     cor_buf_init(&second, 1u << 20);
-    FUZZ_CHECK(cor_field_selector_print(selector, &first) == 0);
+    FUZZ_CHECK(field_selector_print(selector, &first) == 0);
     /* A label that stands for another field is not printed, and the other may have no label. */
     if (cor_field_selector_parse(cor_buf_str(&first), &table, &again, NULL) == 0) {
-        FUZZ_CHECK(cor_field_selector_print(again, &second) == 0);
+        FUZZ_CHECK(field_selector_print(again, &second) == 0);
         FUZZ_CHECK(again->n == selector->n && first.n == second.n);
     }
     cor_field_selector_free(again);
@@ -41,7 +42,7 @@ static void check_print(const struct cor_field_selector *selector)
 
 static void check_match(struct cor_field_selector *selector, struct cor_str object)
 {
-    bool all = cor_field_selector_matches(selector, object);
+    bool all = field_selector_matches(selector, object);
     bool each = true;
 
     for (size_t i = 0; i < selector->n; i++) {
@@ -51,9 +52,9 @@ static void check_match(struct cor_field_selector *selector, struct cor_str obje
 
         selector->terms[0] = selector->terms[i];
         selector->n = 1;
-        matched = cor_field_selector_matches(selector, object);
+        matched = field_selector_matches(selector, object);
         selector->terms[0].equal = !selector->terms[0].equal;
-        opposite = cor_field_selector_matches(selector, object);
+        opposite = field_selector_matches(selector, object);
         FUZZ_CHECK(matched != opposite);
         each = each && matched;
         selector->terms[0] = first;

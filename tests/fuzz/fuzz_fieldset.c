@@ -1,6 +1,7 @@
 /* Promises of field sets: what is read is written, and read again as the same set with the same
  * bytes; and the laws of sets hold for two of them. Each of the first two lines is a FieldsV1. */
 #include "base/err.h"
+#include "fieldset_equal.h"
 #include "fuzz.h"
 #include "schema/apply/fieldset.h"
 #include "json/text/json.h"
@@ -28,7 +29,7 @@ static void check_round_trip(struct cor_arena *arena, struct cor_fieldset set)
     cor_buf_init(&second, BYTES_MAX);
     FUZZ_CHECK(cor_fieldset_write(set, &first) == 0);
     FUZZ_CHECK(read_line(arena, cor_buf_str(&first), &again));
-    FUZZ_CHECK(cor_fieldset_equal(set, again));
+    FUZZ_CHECK(fieldsets_equal(set, again));
     FUZZ_CHECK(cor_fieldset_write(again, &second) == 0);
     FUZZ_CHECK(cor_str_eq(cor_buf_str(&first), cor_buf_str(&second)));
     cor_buf_deinit(&first);
@@ -44,15 +45,13 @@ static void check_laws(struct cor_arena *arena, struct cor_fieldset a, struct co
     struct cor_fieldset rest = cor_fieldset_recursive_difference(arena, a, b);
 
     FUZZ_CHECK(arena->error == 0);
-    FUZZ_CHECK(cor_fieldset_equal(all, cor_fieldset_union(arena, b, a)));
-    FUZZ_CHECK(cor_fieldset_equal(
+    FUZZ_CHECK(fieldsets_equal(all, cor_fieldset_union(arena, b, a)));
+    FUZZ_CHECK(fieldsets_equal(
         all, cor_fieldset_union(arena, both, cor_fieldset_union(arena, only_a, only_b))));
-    FUZZ_CHECK(cor_fieldset_equal(a, cor_fieldset_union(arena, both, only_a)));
+    FUZZ_CHECK(fieldsets_equal(a, cor_fieldset_union(arena, both, only_a)));
     FUZZ_CHECK(cor_fieldset_meets(a, b) == !cor_fieldset_is_empty(both));
     FUZZ_CHECK(!cor_fieldset_meets(only_a, b) && !cor_fieldset_meets(rest, b));
     FUZZ_CHECK(cor_fieldset_is_empty(cor_fieldset_difference(arena, rest, only_a)));
-    FUZZ_CHECK(
-        cor_fieldset_is_empty(cor_fieldset_difference(arena, cor_fieldset_leaves(arena, a), a)));
     check_round_trip(arena, all);
 }
 

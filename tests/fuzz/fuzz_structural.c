@@ -66,7 +66,7 @@ FUZZ_TARGET(const uint8_t *data, size_t size)
 {
     COR_CLEANUP(cor_buf_deinit)
     struct cor_buf object = {.max = BYTES_MAX}, old = {.max = BYTES_MAX};
-    COR_CLEANUP(cor_structural_unrefp) struct cor_structural *schema = NULL;
+    COR_CLEANUP(cor_structural_freep) struct cor_structural *schema = NULL;
     COR_CLEANUP(cor_buf_deinit) struct cor_buf why = {.max = 1000};
     struct cor_str rest = cor_str((const char *)data, size), first = cor_str_cut(&rest, '\n');
     struct cor_str second = rest.p ? cor_str_cut(&rest, '\n') : rest;

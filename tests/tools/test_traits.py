@@ -22,15 +22,17 @@ TREE = {
     # Used by another file, by its own file, by a table of another file, by a program, and by nobody.
     "src/base/x.c": "/* What x is. */\n" + function("cor_x_called") + function("cor_x_inside") + function("cor_x_tabled")
                     + function("cor_x_of_program") + function("cor_x_only_tested") + function("cor_x_public")
-                    + function("cor_x_entry", "cor_x_inside()"),
+                    + function("cor_x_entry", "cor_x_inside()")
+                    + "static int once(void)\n{\n    return 0;\n}\nstatic int twice(void)\n{\n    return once();\n}\n"
+                    + "int cor_x_folds(void);\n" + function("cor_x_folds", "twice() + twice()"),
     "src/base/x.h": "/* x, in\n * two lines. */\nint cor_x_called(void);\n",
     "src/net/host/y.c": '#include "base/x.h"\n' + "int cor_x_tabled(void);\nint cor_x_entry(void);\n"
                         + "extern int (*const cor_y_table[])(void);\nint (*const cor_y_table[])(void) = {cor_x_tabled, cor_x_entry};\n"
                         + "int cor_y_start(void)\n{\n    assert(1);\n    return cor_x_called(); /* \"cor_x_only_tested\" */\n}\n",
     "src/net/host/twin.c": function("cor_twin_host"),
     "src/net/stream/twin.h": "/* Another twin. */\n",
-    "cmd/z/main.c": "int cor_x_of_program(void);\nint cor_y_start(void);\nint cor_twin_host(void);\n"
-                    "int main(void)\n{\n    return cor_x_of_program() + cor_y_start() + cor_twin_host();\n}\n",
+    "cmd/z/main.c": "int cor_x_of_program(void);\nint cor_y_start(void);\nint cor_twin_host(void);\nint cor_x_folds(void);\n"
+                    "int main(void)\n{\n    return cor_x_of_program() + cor_y_start() + cor_twin_host() + cor_x_folds();\n}\n",
     "tests/t.c": "int cor_x_only_tested(void);\nint main(void)\n{\n    return cor_x_only_tested();\n}\n",
     "include/coracle/x.h": PUBLIC,
 }
@@ -47,9 +49,15 @@ def build(tree):
     (tree / "build/compile_commands.json").write_text(json.dumps(commands))
 
 
-def traits(tree, *arguments):
+def run(tree, *arguments):
     command = [sys.executable, "-S", str(ROOT / "tools/traits.py"), "--root", str(tree), *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def traits(tree, *arguments):
+    done = run(tree, *arguments)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
 def check(tree):
@@ -68,6 +76,7 @@ def main():
         unbuilt = traits(tree)
         build(tree)
         said = traits(tree, "--functions")
+        checked = run(tree, "--only-tests")
         refused = check(tree)
         for path in ("src/net/host/twin.c", "src/net/host/y.c"):
             (tree / path).unlink()
@@ -86,6 +95,10 @@ def main():
         ("a module is a .c with its header", "x" not in said.split("twice: ")[1].split("\n")[0].split()),
         ("a function that only tests use is named, and no other", named == ["cor_x_only_tested"]),
         ("and counted, with its lines", "functions that only tests use: 1, of 4 lines\n" in said),
+        ("a static that is called once is counted", "of them static and called once: 1\n" in said),
+        ("a function that only tests use fails without a reason, and a reason without a function",
+         checked.returncode == 1 and "only tests use cor_x_only_tested()" in checked.stdout
+         and "cor_grpc_call_end() needs no reason any more" in checked.stdout),
         ("without a build they are not known", "functions that only tests use: not known without a build\n" in unbuilt),
     ]
     print(f"1..{len(checks)}")

@@ -166,6 +166,5 @@ void cor_object_stored_spans(const struct cor_object *object, struct cor_str *re
 
 /* Are the stored forms the same bytes? */
 bool cor_object_same_stored(const struct cor_object *a, const struct cor_object *b);
-bool cor_object_equals_stored(const struct cor_object *object, struct cor_str stored);
 
 #endif

@@ -50,15 +50,6 @@ bool cor_object_same_stored(const struct cor_object *a, const struct cor_object 
     return cor_str_eq(a2, b2) && cor_str_eq(a1, b1);
 }
 
-bool cor_object_equals_stored(const struct cor_object *object, struct cor_str stored)
-{
-    struct cor_str a, b;
-
-    cor_object_stored_spans(object, &a, &b);
-    return stored.n == a.n + b.n && cor_str_eq(b, cor_str_from(stored, a.n)) &&
-           cor_str_eq(a, cor_str(stored.p, a.n));
-}
-
 static struct cor_str get_string(const struct cor_object *object, uint32_t at, const char *key)
 {
     struct cor_str value, raw;

@@ -385,11 +385,6 @@ bool cor_field_selector_matches_source(const struct cor_field_selector *selector
     return true;
 }
 
-bool cor_field_selector_matches(const struct cor_field_selector *selector, struct cor_str object)
-{
-    return cor_field_selector_matches_source(selector, &(struct cor_field_source){.json = object});
-}
-
 bool cor_field_selector_requires(const struct cor_field_selector *selector, struct cor_str field,
                                  struct cor_str *ret_value)
 {
@@ -402,37 +397,4 @@ bool cor_field_selector_requires(const struct cor_field_selector *selector, stru
         }
     }
     return false;
-}
-
-static int print_term(const struct cor_field_term *term, struct cor_buf *out)
-{
-    int r = cor_buf_adds(out, term->field);
-
-    if (r == 0)
-        r = cor_buf_addz(out, term->equal ? "=" : "!=");
-    for (size_t i = 0; i < term->value.n && r == 0; i++) {
-        char c = term->value.p[i];
-
-        if (c == '\\' || c == ',' || c == '=')
-            r = cor_buf_addc(out, '\\');
-        if (r == 0)
-            r = cor_buf_addc(out, c);
-    }
-    return r;
-}
-
-int cor_field_selector_print(const struct cor_field_selector *selector, struct cor_buf *out)
-{
-    size_t start = out->n;
-    int r = 0;
-
-    for (size_t i = 0; i < selector->n && r == 0; i++) {
-        if (i > 0)
-            r = cor_buf_addc(out, ',');
-        if (r == 0)
-            r = print_term(&selector->terms[i], out);
-    }
-    if (r < 0)
-        cor_buf_truncate(out, start);
-    return r;
 }

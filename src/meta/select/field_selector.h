@@ -64,10 +64,6 @@ int cor_field_selector_parse(struct cor_str text, const struct cor_field_labels 
 struct cor_field_selector *cor_field_selector_free(struct cor_field_selector *selector);
 COR_DEFINE_CLEANUP(struct cor_field_selector, cor_field_selector_free)
 
-/* Does this object match? `object` is canonical JSON. Strings are compared by their text, numbers
- * and booleans as they are written. Allocates nothing. */
-bool cor_field_selector_matches(const struct cor_field_selector *selector, struct cor_str object);
-
 /* An object, and what is known of it. */
 struct cor_field_source {
     struct cor_str json;                   /* canonical */
@@ -81,15 +77,13 @@ bool cor_field_selector_may_match(const struct cor_field_selector *selector,
                                   const struct cor_field_notes *notes,
                                   const struct cor_field_places *places);
 
-/* As cor_field_selector_matches(); what is read is noted. */
+/* Does this object match? Strings are compared by their text, numbers and booleans as they are
+ * written. What is read is noted. Allocates nothing. */
 bool cor_field_selector_matches_source(const struct cor_field_selector *selector,
                                        const struct cor_field_source *source);
 
 /* The value that `field` must have, when a term asks for one. */
 bool cor_field_selector_requires(const struct cor_field_selector *selector, struct cor_str field,
                                  struct cor_str *ret_value);
-
-/* Appends the canonical text. 0, -COR_ENOMEM, -COR_ETOOBIG. */
-int cor_field_selector_print(const struct cor_field_selector *selector, struct cor_buf *out);
 
 #endif

@@ -86,23 +86,6 @@ bool cor_label_selector_matches(const struct cor_label_selector *selector, struc
     return true;
 }
 
-bool cor_label_selector_requires(const struct cor_label_selector *selector, struct cor_str key,
-                                 struct cor_str *ret_value)
-{
-    for (size_t i = 0; i < selector->n; i++) {
-        const struct cor_label_requirement *req = &selector->requirements[i];
-
-        if (!cor_str_eq(req->key, key))
-            continue;
-        if (req->nvalues != 1 || (req->op != COR_LABEL_EQUALS &&
-                                  req->op != COR_LABEL_DOUBLE_EQUALS && req->op != COR_LABEL_IN))
-            return false;
-        *ret_value = req->values[0];
-        return true;
-    }
-    return false;
-}
-
 static int print_requirement(const struct cor_label_requirement *req, struct cor_buf *out)
 {
     static const char *const infix[] = {

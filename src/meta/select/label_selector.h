@@ -54,10 +54,6 @@ int cor_label_selector_read(struct cor_str json, const struct cor_field_path *pa
 
 COR_DEFINE_CLEANUP(struct cor_label_selector, cor_label_selector_free)
 
-/* The value that the label `key` must have, when its first requirement asks for exactly one. */
-bool cor_label_selector_requires(const struct cor_label_selector *selector, struct cor_str key,
-                                 struct cor_str *ret_value);
-
 /* Appends the canonical text. 0, -COR_ENOMEM, -COR_ETOOBIG. */
 int cor_label_selector_print(const struct cor_label_selector *selector, struct cor_buf *out);
 

@@ -7,12 +7,6 @@ bool cor_gr_eq(const struct cor_gr *a, const struct cor_gr *b)
     return cor_str_eq(a->group, b->group) && cor_str_eq(a->resource, b->resource);
 }
 
-bool cor_gvk_eq(const struct cor_gvk *a, const struct cor_gvk *b)
-{
-    return cor_str_eq(a->group, b->group) && cor_str_eq(a->version, b->version) &&
-           cor_str_eq(a->kind, b->kind);
-}
-
 int cor_gv_parse(struct cor_str api_version, struct cor_gv *ret_gv,
                  struct cor_status *reterr_status)
 {

@@ -51,7 +51,6 @@ static inline struct cor_gv cor_gvr_gv(const struct cor_gvr *gvr)
 }
 
 bool cor_gr_eq(const struct cor_gr *a, const struct cor_gr *b);
-bool cor_gvk_eq(const struct cor_gvk *a, const struct cor_gvk *b);
 
 /* Reads an apiVersion: `version` or `group/version`; "" and "/" are the empty pair. 0, or
  * -COR_EINVAL with upstream's text (more than one slash). */

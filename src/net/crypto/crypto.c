@@ -7,7 +7,7 @@
 
 #include "base/err.h"
 
-static EVP_MD *sha1, *sha256, *sha512;
+static EVP_MD *sha1, *sha256;
 static pthread_once_t digests_once = PTHREAD_ONCE_INIT;
 
 /* Once for all: EVP_sha256() is looked up among the providers at every use, which takes longer than
@@ -16,7 +16,6 @@ static void fetch_digests(void)
 {
     sha1 = EVP_MD_fetch(NULL, "SHA1", NULL);
     sha256 = EVP_MD_fetch(NULL, "SHA256", NULL);
-    sha512 = EVP_MD_fetch(NULL, "SHA512", NULL);
 }
 
 static int digest(struct cor_str in, EVP_MD *const *fetched, uint8_t *ret)
@@ -38,11 +37,6 @@ int cor_sha1(struct cor_str in, uint8_t ret[COR_SHA1_BYTES])
 int cor_sha256(struct cor_str in, uint8_t ret[COR_SHA256_BYTES])
 {
     return digest(in, &sha256, ret);
-}
-
-int cor_sha512(struct cor_str in, uint8_t ret[COR_SHA512_BYTES])
-{
-    return digest(in, &sha512, ret);
 }
 
 bool cor_secret_eq(struct cor_str a, struct cor_str b)

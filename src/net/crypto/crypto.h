@@ -9,13 +9,11 @@
 
 #define COR_SHA1_BYTES   20
 #define COR_SHA256_BYTES 32
-#define COR_SHA512_BYTES 64
 
 /* 0, or -COR_ENOMEM. */
 /* Only for protocols that name it. */
 int cor_sha1(struct cor_str in, uint8_t ret[COR_SHA1_BYTES]);
 int cor_sha256(struct cor_str in, uint8_t ret[COR_SHA256_BYTES]);
-int cor_sha512(struct cor_str in, uint8_t ret[COR_SHA512_BYTES]);
 
 /* Takes the same time wherever two strings of equal length differ. The length is not a secret. */
 bool cor_secret_eq(struct cor_str a, struct cor_str b);

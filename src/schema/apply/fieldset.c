@@ -192,22 +192,6 @@ struct cor_fieldset cor_fieldset_recursive_difference(struct cor_arena *arena,
     return (struct cor_fieldset){combine(arena, a.first, b.first, RECURSIVE_DIFFERENCE)};
 }
 
-static const struct cor_field_node *leaves_of(struct cor_arena *arena,
-                                              const struct cor_field_node *node)
-{
-    struct cor_field_level level = {0};
-
-    for (; node; node = node->next)
-        cor_field_level_add(arena, &level, &node->element, node->is_member && !node->first,
-                            leaves_of(arena, node->first));
-    return cor_field_level_end(&level);
-}
-
-struct cor_fieldset cor_fieldset_leaves(struct cor_arena *arena, struct cor_fieldset set)
-{
-    return (struct cor_fieldset){leaves_of(arena, set.first)};
-}
-
 static bool nodes_meet(const struct cor_field_node *a, const struct cor_field_node *b)
 {
     while (a && b) {
@@ -226,21 +210,6 @@ bool cor_fieldset_meets(struct cor_fieldset a, struct cor_fieldset b)
     return nodes_meet(a.first, b.first);
 }
 
-static bool nodes_equal(const struct cor_field_node *a, const struct cor_field_node *b)
-{
-    for (; a && b && a != b; a = a->next, b = b->next) {
-        if (a->is_member != b->is_member || cor_path_element_cmp(&a->element, &b->element) != 0 ||
-            !nodes_equal(a->first, b->first))
-            return false;
-    }
-    return a == b;
-}
-
-bool cor_fieldset_equal(struct cor_fieldset a, struct cor_fieldset b)
-{
-    return nodes_equal(a.first, b.first);
-}
-
 const struct cor_field_node *cor_field_find(const struct cor_field_node *first,
                                             const struct cor_path_element *element)
 {
@@ -251,19 +220,6 @@ const struct cor_field_node *cor_field_find(const struct cor_field_node *first,
             return c == 0 ? first : NULL;
     }
     return NULL;
-}
-
-bool cor_fieldset_has(struct cor_fieldset set, const struct cor_path_element *path, size_t n)
-{
-    const struct cor_field_node *node = NULL, *level = set.first;
-
-    for (size_t i = 0; i < n; i++) {
-        node = cor_field_find(level, &path[i]);
-        if (!node)
-            return false;
-        level = node->first;
-    }
-    return node && node->is_member;
 }
 
 static int each_member(const struct cor_field_node *first, const struct cor_path *up,

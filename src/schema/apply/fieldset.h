@@ -65,19 +65,12 @@ struct cor_fieldset cor_fieldset_difference(struct cor_arena *arena, struct cor_
 struct cor_fieldset cor_fieldset_recursive_difference(struct cor_arena *arena,
                                                       struct cor_fieldset a, struct cor_fieldset b);
 
-/* The members that have no members below them. */
-struct cor_fieldset cor_fieldset_leaves(struct cor_arena *arena, struct cor_fieldset set);
-
 /* Have both sets a path in common? Allocates nothing. */
 bool cor_fieldset_meets(struct cor_fieldset a, struct cor_fieldset b);
-bool cor_fieldset_equal(struct cor_fieldset a, struct cor_fieldset b);
 
 /* The node of an element among siblings; NULL: there is none. Linear in the siblings. */
 const struct cor_field_node *cor_field_find(const struct cor_field_node *first,
                                             const struct cor_path_element *element);
-
-/* Is the path a member? */
-bool cor_fieldset_has(struct cor_fieldset set, const struct cor_path_element *path, size_t n);
 
 /* A path while it is walked; `up` is NULL at the first element. */
 struct cor_path {

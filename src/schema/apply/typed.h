@@ -52,10 +52,6 @@ int cor_typed_merge(struct cor_typed live, struct cor_typed config, struct cor_a
 int cor_typed_remove(struct cor_typed object, struct cor_fieldset set, struct cor_arena *arena,
                      struct cor_buf *out);
 
-/* Appends what of the object the set names; null when that is nothing. */
-int cor_typed_extract(struct cor_typed object, struct cor_fieldset set, struct cor_arena *arena,
-                      struct cor_buf *out);
-
 /* The set, with each field that the schema names and that has a member below it as a member too. */
 struct cor_fieldset cor_fieldset_name_parents(struct cor_arena *arena, struct cor_fieldset set,
                                               const struct cor_apply_place *place);

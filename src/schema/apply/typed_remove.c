@@ -12,28 +12,23 @@
 struct remove {
     struct cor_arena *arena;
     struct cor_json_writer w;
-    bool is_extract; /* keep what the set names, and nothing else */
-    int error;       /* sticks; so does the writer's */
+    int error; /* sticks; so does the writer's */
 };
 
 static void remove_value(struct remove *r, const struct cor_apply_place *place,
                          struct cor_apply_value v, const struct cor_field_node *set);
 
 /* Is a value left that has this node in the set (NULL: none)? */
-static bool is_left(const struct remove *r, const struct cor_field_node *node)
+static bool is_left(const struct cor_field_node *node)
 {
-    return r->is_extract ? node != NULL : !(node && node->is_member);
+    return !(node && node->is_member);
 }
 
-/* Writes a value that is left. `set` is the set around its node: upstream extracts what is in a
- * member by the names of the member's siblings. */
+/* Writes a value that is left. */
 static void write_left(struct remove *r, const struct cor_apply_place *place,
-                       struct cor_apply_value v, const struct cor_field_node *node,
-                       const struct cor_field_node *set)
+                       struct cor_apply_value v, const struct cor_field_node *node)
 {
-    if (r->is_extract && node->is_member)
-        remove_value(r, place, v, set);
-    else if (node && node->first)
+    if (node && node->first)
         remove_value(r, place, v, node->first);
     else
         cor_json_raw(&r->w, cor_apply_bytes(v));
@@ -77,7 +72,7 @@ static void remove_map(struct remove *r, const struct cor_apply_place *place,
                                                 ? cor_field_find(set, &element)
                                                 : seek(r, &next, &element);
 
-        if (!is_left(r, node))
+        if (!is_left(node))
             continue;
         if (node && cor_apply_place_member(place, pairs.key, &member) == COR_APPLY_UNKNOWN) {
             r->error = -COR_EINVALID;
@@ -87,7 +82,7 @@ static void remove_map(struct remove *r, const struct cor_apply_place *place,
             cor_json_begin_object(&r->w);
         has_begun = true;
         cor_json_raw_key(&r->w, pairs.key);
-        write_left(r, &member, pairs.left, node, set);
+        write_left(r, &member, pairs.left, node);
     }
     if (has_begun)
         cor_json_end_object(&r->w);
@@ -113,12 +108,12 @@ static void remove_list(struct remove *r, const struct cor_apply_place *place,
     for (size_t i = 0; i < items.n; i++)
         nodes[items.v[i].index] = seek(r, &next, &items.v[i].element);
     for (size_t i = 0; i < items.n && r->error == 0; i++, at = cor_json_node_next(v.json, at)) {
-        if (!is_left(r, nodes[i]))
+        if (!is_left(nodes[i]))
             continue;
         if (!has_begun)
             cor_json_begin_array(&r->w);
         has_begun = true;
-        write_left(r, &item, (struct cor_apply_value){v.json, at}, nodes[i], set);
+        write_left(r, &item, (struct cor_apply_value){v.json, at}, nodes[i]);
     }
     if (has_begun)
         cor_json_end_array(&r->w);
@@ -135,10 +130,8 @@ static void remove_value(struct remove *r, const struct cor_apply_place *place,
 
     if (form == COR_APPLY_FORM_SCALAR)
         cor_json_raw(&r->w, cor_apply_bytes(v));
-    else if (!cor_apply_has_items(v) || (is_atomic && !r->is_extract))
+    else if (!cor_apply_has_items(v) || is_atomic)
         cor_json_null(&r->w);
-    else if (is_atomic)
-        cor_json_raw(&r->w, cor_apply_bytes(v));
     else if (form == COR_APPLY_FORM_MAP && cor_apply_is_object(v))
         remove_map(r, place, v, set);
     else if (form == COR_APPLY_FORM_LIST && cor_apply_is_array(v))
@@ -147,10 +140,10 @@ static void remove_value(struct remove *r, const struct cor_apply_place *place,
         cor_json_null(&r->w);
 }
 
-static int remove_run(struct cor_typed object, struct cor_fieldset set, bool is_extract,
-                      struct cor_arena *arena, struct cor_buf *out)
+int cor_typed_remove(struct cor_typed object, struct cor_fieldset set, struct cor_arena *arena,
+                     struct cor_buf *out)
 {
-    struct remove r = {.arena = arena, .is_extract = is_extract};
+    struct remove r = {.arena = arena};
     size_t before = out->n;
     int rc;
 
@@ -160,16 +153,4 @@ static int remove_run(struct cor_typed object, struct cor_fieldset set, bool is_
     if (rc < 0)
         cor_buf_truncate(out, before);
     return rc;
-}
-
-int cor_typed_remove(struct cor_typed object, struct cor_fieldset set, struct cor_arena *arena,
-                     struct cor_buf *out)
-{
-    return remove_run(object, set, false, arena, out);
-}
-
-int cor_typed_extract(struct cor_typed object, struct cor_fieldset set, struct cor_arena *arena,
-                      struct cor_buf *out)
-{
-    return remove_run(object, set, true, arena, out);
 }

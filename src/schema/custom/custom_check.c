@@ -294,7 +294,7 @@ int cor_custom_check_object(struct cor_str definition, struct cor_str json,
 {
     COR_CLEANUP(cor_structural_unknown_freep)
     struct cor_structural_unknown *unknown = cor_structural_unknown_new();
-    COR_CLEANUP(cor_structural_unrefp) struct cor_structural *schema = NULL;
+    COR_CLEANUP(cor_structural_freep) struct cor_structural *schema = NULL;
     COR_CLEANUP(cor_custom_scale_freep) struct cor_custom_scale *scale = NULL;
     COR_CLEANUP(cor_buf_deinit)
     struct cor_buf canonical = {.max = BYTES_MAX}, named = {.max = BYTES_MAX},

@@ -37,11 +37,6 @@ bool cor_format_find(struct cor_str name, enum cor_format *ret_format)
     return false;
 }
 
-struct cor_str cor_format_name(enum cor_format format)
-{
-    return formats[format].name;
-}
-
 enum cor_format_input cor_format_input(enum cor_format format)
 {
     return formats[format].input;

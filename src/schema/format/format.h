@@ -99,7 +99,6 @@ typedef void (*cor_format_fn)(void *arg, const struct cor_format_finding *findin
 /* The format of that name. False: there is none. */
 bool cor_format_find(struct cor_str name, enum cor_format *ret_format);
 
-struct cor_str cor_format_name(enum cor_format format);
 enum cor_format_input cor_format_input(enum cor_format format);
 
 /* Calls `fn` for each finding, in upstream's order; `fn` may be NULL. Which of the two is called is

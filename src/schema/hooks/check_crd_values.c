@@ -94,7 +94,7 @@ void cor_crd_check_complete(struct cor_check *check, const struct cor_place *roo
 
 void cor_crd_check_defaults(struct cor_check *check, const struct cor_place *root)
 {
-    COR_CLEANUP(cor_structural_unrefp) struct cor_structural *schema = NULL;
+    COR_CLEANUP(cor_structural_freep) struct cor_structural *schema = NULL;
     int r = cor_structural_compile(cor_place_json(check, root), NULL, &schema, NULL);
 
     if (r == 0)

@@ -63,7 +63,7 @@ struct cor_custom_schema *cor_custom_schema_unref(struct cor_custom_schema *sche
 {
     if (!schema || !cor_ref_put(&schema->ref))
         return NULL;
-    cor_structural_unref(schema->compiled);
+    cor_structural_free(schema->compiled);
     cor_lock_deinit(&schema->lock);
     cor_object_unref(schema->crd);
     return cor_free(schema);
@@ -72,7 +72,7 @@ struct cor_custom_schema *cor_custom_schema_unref(struct cor_custom_schema *sche
 /* Compiles with the lock held. `keeps`: what is compiled stays. */
 static int compile_locked(struct cor_custom_schema *schema, bool keeps)
 {
-    COR_CLEANUP(cor_structural_unrefp) struct cor_structural *compiled = NULL;
+    COR_CLEANUP(cor_structural_freep) struct cor_structural *compiled = NULL;
     struct cor_str text = cor_convert_member(schema->json, "openAPIV3Schema");
     int r = -COR_EINVAL;
 

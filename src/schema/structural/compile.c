@@ -700,7 +700,6 @@ static struct cor_structural *builder_finish(struct builder *b,
         .npatterns = (uint32_t)b->npatterns,
         .visits = b->visits[0],
     };
-    cor_ref_init(&schema->ref);
     schema->kept = (struct cor_structural_kept *)(void *)at;
     *schema->kept = (struct cor_structural_kept){0};
     at += sizeof(*schema->kept);

@@ -1,4 +1,4 @@
-/* A compiled schema as its users ask for it: references, members, and what it has. compile.c makes
+/* A compiled schema as its users ask for it: members, and what it has. compile.c makes
  * it. Failures: none. Thread: any. */
 #include <string.h>
 
@@ -10,15 +10,9 @@
 /* Patterns that a loop may compile in one walk: most take some 50 us, the largest some ms. */
 #define LOOP_PATTERNS_MAX 32
 
-struct cor_structural *cor_structural_ref(struct cor_structural *schema)
+struct cor_structural *cor_structural_free(struct cor_structural *schema)
 {
-    cor_ref_get(&schema->ref);
-    return schema;
-}
-
-struct cor_structural *cor_structural_unref(struct cor_structural *schema)
-{
-    if (!schema || !cor_ref_put(&schema->ref))
+    if (!schema)
         return NULL;
     for (uint32_t i = 0; i < schema->npatterns; i++)
         cor_pattern_free(atomic_load_explicit(&schema->patterns[i].compiled, memory_order_acquire));

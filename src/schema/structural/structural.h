@@ -8,7 +8,7 @@
  *               defaults are filled in
  *   validate    what is wrong with an object, in upstream's words
  *
- * A compiled schema is immutable and reference counted. It is one block of memory that keeps
+ * A compiled schema is immutable and has one owner. It is one block of memory that keeps
  * nothing but what the walks need: descriptions are not in it. Server-side apply reads the same
  * block (cor_structural_root() and cor_apply_place_structural() of schema/apply/place.h).
  * Thread: any. */
@@ -39,13 +39,12 @@ struct cor_structural_opts {
 /* Compiles `schema_json`, which may have its members in any order. `opts` may be NULL.
  * 0; -COR_EINVALID: the schema is not structural, and the reason was appended to `why` (NULL: it is
  * not asked for); -COR_EINVAL: it is not a JSON object; -COR_ENOMEM, -COR_ETOOBIG. The caller
- * owns a reference. The work is linear in the bytes. */
+ * owns it. The work is linear in the bytes. */
 int cor_structural_compile(struct cor_str schema_json, const struct cor_structural_opts *opts,
                            struct cor_structural **ret_schema, struct cor_buf *why);
 
-struct cor_structural *cor_structural_ref(struct cor_structural *schema);
-struct cor_structural *cor_structural_unref(struct cor_structural *schema); /* NULL is fine */
-COR_DEFINE_CLEANUP(struct cor_structural, cor_structural_unref)
+struct cor_structural *cor_structural_free(struct cor_structural *schema); /* NULL is fine */
+COR_DEFINE_CLEANUP(struct cor_structural, cor_structural_free)
 
 /* Has the schema so many patterns that were not compiled yet, or cannot be kept, that a walk of
  * validation is too much for a loop? */

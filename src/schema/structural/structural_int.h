@@ -19,7 +19,6 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "base/ref.h"
 #include "schema/structural/pattern.h"
 #include "schema/structural/structural.h"
 
@@ -124,7 +123,6 @@ struct cor_structural_kept {
 };
 
 struct cor_structural {
-    struct cor_ref ref;
     bool preserves_unknown, has_rules;
     size_t bytes;
     uint32_t npatterns;

@@ -116,36 +116,3 @@ void cor_buffer_sink_deinit(struct cor_buffer_sink *sink)
     cor_buf_deinit(&sink->headers);
     cor_buf_deinit(&sink->body);
 }
-
-void cor_buffer_sink_drain(struct cor_buffer_sink *sink, size_t n)
-{
-    assert(sink->room != SIZE_MAX);
-    sink->room += n;
-    if (sink->cbs)
-        sink->cbs->on_writable(sink->cb_arg);
-}
-
-void cor_buffer_sink_cancel(struct cor_buffer_sink *sink)
-{
-    const struct cor_sink_cbs *cbs = sink->cbs;
-
-    if (sink->is_done)
-        return;
-    buffer_sink_finish(sink, true);
-    if (cbs)
-        cbs->on_gone(sink->cb_arg);
-}
-
-struct cor_str cor_buffer_sink_header(const struct cor_buffer_sink *sink, const char *name)
-{
-    struct cor_str rest = cor_buf_str(&sink->headers);
-
-    while (rest.n > 0) {
-        struct cor_str value = cor_str_cut(&rest, '\n');
-        struct cor_str key = cor_str_cut(&value, ':');
-
-        if (cor_str_eqz(key, name))
-            return cor_str_trim(value);
-    }
-    return (struct cor_str){NULL, 0};
-}

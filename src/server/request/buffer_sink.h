@@ -26,13 +26,4 @@ void cor_buffer_sink_init(struct cor_buffer_sink *sink, size_t body_max,
                           void (*on_done)(struct cor_buffer_sink *sink));
 void cor_buffer_sink_deinit(struct cor_buffer_sink *sink);
 
-/* Makes room for `n` more bytes, after `room` was set, and wakes the writer. */
-void cor_buffer_sink_drain(struct cor_buffer_sink *sink, size_t n);
-
-/* The caller does not want the answer any more: nothing more is written, and is_done is set. */
-void cor_buffer_sink_cancel(struct cor_buffer_sink *sink);
-
-/* The value of a header, compared with case; p == NULL when there is none. */
-struct cor_str cor_buffer_sink_header(const struct cor_buffer_sink *sink, const char *name);
-
 #endif

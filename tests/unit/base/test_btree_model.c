@@ -175,11 +175,6 @@ static void check_range(const struct run *run, const size_t *rank, size_t from, 
             continue;
         assert_true(cor_btree_iter_next(&it));
         assert_int_equal(((struct item *)it.entry.item)->version, run->model[i].version);
-        if (below(5) == 0) {
-            assert_true(cor_btree_iter_prev(&it));
-            assert_int_equal(((struct item *)it.entry.item)->version, run->model[i].version);
-            assert_true(cor_btree_iter_next(&it));
-        }
     }
     assert_false(cor_btree_iter_next(&it));
 }

@@ -49,16 +49,6 @@ TEST(clock, manual_keeps_microseconds_of_both_clocks)
     assert_int_equal(cor_clock_wall_ms(&m.clock), 1);
 }
 
-TEST(clock, manual_wall_time_jumps_alone)
-{
-    struct cor_clock_manual m;
-
-    cor_clock_manual_init(&m, 100, 5000);
-    cor_clock_manual_set_wall(&m, 10);
-    assert_int_equal(cor_clock_wall_ms(&m.clock), 10);
-    assert_int_equal(cor_clock_mono_ms(&m.clock), 100);
-}
-
 static void *advance_often(void *arg)
 {
     for (int i = 0; i < 1000; i++)

@@ -204,18 +204,6 @@ TEST(log, a_long_message_is_cut_too)
     assert_non_null(strstr(line, "mmm\",\"cut\":true}\n"));
 }
 
-TEST(log, level_names_are_parsed)
-{
-    enum cor_log_level level;
-
-    assert_int_equal(cor_log_level_parse(COR_STR("debug"), &level), 0);
-    assert_int_equal(level, COR_LEVEL_DEBUG);
-    assert_int_equal(cor_log_level_parse(COR_STR("off"), &level), 0);
-    assert_int_equal(level, COR_LEVEL_OFF);
-    assert_int_equal(cor_log_level_parse(COR_STR("INFO"), &level), -COR_EINVAL);
-    assert_int_equal(cor_log_level_parse(COR_STR(""), &level), -COR_EINVAL);
-}
-
 static void *log_often(__attribute__((unused)) void *arg)
 {
     for (int i = 0; i < 100; i++)

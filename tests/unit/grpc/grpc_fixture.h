@@ -11,7 +11,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "grpc/grpc_call.h"
-#include "grpc/grpc_channel.h"
+#include "grpc/grpc_channel_int.h"
 #include "grpc/grpc_message_reader.h"
 #include "loop/loop.h"
 #include "net/session/h2.h"
@@ -418,11 +418,23 @@ static inline void world_open(struct world *w)
     assert_int_equal(world_open_with(w, (struct cor_grpc_channel_opts){.recv_max = 8u << 20}), 0);
 }
 
+static inline const char *code_name(enum cor_grpc_code code)
+{
+    switch (code) {
+#define COR_GRPC_ROW(name, number)                                                                 \
+    case number:                                                                                   \
+        return #name;
+        COR_GRPC_CODES(COR_GRPC_ROW)
+#undef COR_GRPC_ROW
+    }
+    return "no code";
+}
+
 static inline bool is_up(void *arg)
 {
     struct world *w = arg;
 
-    return w->ch && cor_grpc_channel_is_ready(w->ch);
+    return w->ch && w->ch->state == COR_GRPC_CHANNEL_READY;
 }
 
 static bool no_peers(void *arg)

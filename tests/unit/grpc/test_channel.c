@@ -9,7 +9,7 @@ static void ask_for(struct world *w, const char *method, enum cor_grpc_code code
 {
     ask(w, method, COR_STR("x"));
     if (w->last.code != code)
-        fail_msg("got %s \"%s\"", cor_grpc_code_name(w->last.code), w->text);
+        fail_msg("got %s \"%s\"", code_name(w->last.code), w->text);
 }
 
 static bool is_down(void *arg)
@@ -40,9 +40,9 @@ TEST(grpc_channel, calls_before_the_connection_wait_for_it)
 
     world_init(&w);
     world_open(&w);
-    assert_false(cor_grpc_channel_is_ready(w.ch));
+    assert_false(is_up(&w));
     ask_for(&w, "/t/Echo", COR_GRPC_OK);
-    assert_true(cor_grpc_channel_is_ready(w.ch));
+    assert_true(is_up(&w));
     assert_int_equal(w.ups, 1);
     world_deinit(&w);
 }

@@ -11,6 +11,7 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "http/http_server.h"
+#include "http/http_server_int.h"
 #include "loop/loop.h"
 #include "net/session/h1.h"
 #include "net/session/h2.h"
@@ -552,7 +553,7 @@ static inline bool is_full(void *arg)
 {
     struct http *h = arg;
 
-    return h->held && cor_http_response_room(h->held) == 0;
+    return h->held && h->held->ops->room(h->held) == 0;
 }
 
 static inline void await(struct http *h, bool (*is_so)(void *arg), void *arg)

@@ -158,7 +158,6 @@ TEST_BOTH(response, a_watch_s_spans_arrive_as_they_are_written)
     assert_int_equal(cor_http_response_writev(h.held, spans, 4, 0), 9);
     assert_int_equal(cor_http_response_writev(h.held, spans, 4, 5), 4);
     assert_int_equal(cor_http_response_writev(h.held, spans, 4, 9), 0);
-    assert_int_equal(cor_http_response_bytes(h.held), 13);
     cor_http_response_end(COR_STEAL(h.held));
     await(&h, client_has_response, &cl);
     assert_string_equal(cor_buf_z(&cl.text), "200 abcdefghifghi.");
@@ -192,7 +191,6 @@ TEST_BOTH(response, a_broken_promise_of_length_breaks_the_response)
     client_ask(&cl, "GET", "/hold", NULL);
     await(&h, has_held, &h);
     cor_http_response_start(h.held, 200, NULL, 0, 10);
-    assert_true(cor_http_response_is_started(h.held));
     assert_int_equal(cor_http_response_write(h.held, COR_STR("abc")), 3);
     cor_http_response_end(COR_STEAL(h.held));
     await(&h, client_is_broken, &cl);

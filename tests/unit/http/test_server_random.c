@@ -7,6 +7,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "http/http_server.h"
+#include "http/http_server_int.h"
 #include "identities.h"
 #include "loop/loop.h"
 #include "net/session/h2.h"
@@ -81,7 +82,7 @@ static void on_gone(struct cor_http_response *resp, int why, void *arg)
 
 static void on_writable(struct cor_http_response *resp, void *arg)
 {
-    assert_true(cor_http_response_room(resp) > 0);
+    assert_true(resp->ops->room(resp) > 0);
 }
 
 static const struct cor_http_response_cbs cbs = {.on_writable = on_writable, .on_gone = on_gone};

@@ -135,7 +135,7 @@ void fx_wait(struct fx_call *call)
 
 void fx_call_deinit(struct fx_call *call)
 {
-    cor_buffer_sink_cancel(&call->sink);
+    sink_cancel(&call->sink);
     cor_buffer_sink_deinit(&call->sink);
     cor_request_info_deinit(&call->request.info);
 }
@@ -177,7 +177,7 @@ const char *fx_do_protobuf(struct fx *fx, int status, const char *method, const 
     fx_wait(&call);
     assert_int_equal(call.sink.status, status);
     assert_false(call.sink.is_aborted);
-    assert_str(cor_buffer_sink_header(&call.sink, "Content-Type"),
+    assert_str(sink_header(&call.sink, "Content-Type"),
                "application/vnd.kubernetes.protobuf");
     if (cor_protobuf_open(cor_buf_str(&call.sink.body), &object, &why) < 0 ||
         cor_protobuf_to_json(&object, cor_protobuf_type(&object, &none), &json, &why) < 0)

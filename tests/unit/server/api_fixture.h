@@ -8,7 +8,7 @@
 #include "loop/offload.h"
 #include "meta/status/status.h"
 #include "server/api/api.h"
-#include "server/request/buffer_sink.h"
+#include "sinks.h"
 #include "storage/engine/engine.h"
 #include "test.h"
 

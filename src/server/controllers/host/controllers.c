@@ -464,8 +464,3 @@ void cor_controller_host_each_queue(struct cor_controller_host *host,
     }
     cor_lock_release(&host->lock);
 }
-
-bool cor_controller_host_leads(const struct cor_controller_host *host)
-{
-    return host->is_running && !host->is_stopping;
-}

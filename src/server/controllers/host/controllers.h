@@ -67,7 +67,4 @@ void cor_controller_host_each_queue(struct cor_controller_host *host,
  * last scrape. Before the loops start. 0, -COR_ENOMEM. */
 int cor_controller_host_add_metrics(struct cor_controller_host *host, struct cor_metrics *metrics);
 
-/* Does this server run the controllers now? */
-bool cor_controller_host_leads(const struct cor_controller_host *host);
-
 #endif

@@ -204,13 +204,6 @@ struct cor_str cor_quota_text(struct cor_view value)
                                      : COR_STR("");
 }
 
-int cor_quota_add_value(struct cor_quota_amount *sum, struct cor_view value)
-{
-    struct cor_str text = cor_quota_text(value);
-
-    return text.n == 0 ? 0 : cor_quantity_plus(cor_strz(sum->text), text, sum->text);
-}
-
 int cor_quota_plus(struct cor_quota_amount *sum, const struct cor_quota_amount *amount)
 {
     return cor_quantity_plus(cor_strz(sum->text), cor_strz(amount->text), sum->text);

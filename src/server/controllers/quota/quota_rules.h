@@ -110,9 +110,6 @@ uint64_t cor_quota_fingerprint(enum cor_quota_kind kind, const struct cor_object
  * values`. Empty: it has none. */
 bool cor_quota_selects(struct cor_view requirement, struct cor_str value);
 
-/* Adds the quantity `value`, a string or a number, to `sum`; nothing for any other value. Returns
- * as cor_quota_add(). */
-int cor_quota_add_value(struct cor_quota_amount *sum, struct cor_view value);
 int cor_quota_plus(struct cor_quota_amount *sum, const struct cor_quota_amount *amount);
 /* Makes `value` the sum when it is greater. */
 int cor_quota_max_value(struct cor_quota_amount *sum, struct cor_view value);

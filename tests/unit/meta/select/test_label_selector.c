@@ -262,32 +262,6 @@ TEST(label_selector, escaped_and_odd_labels_are_not_in_the_way)
     MATCH("a,c", "{\"a\":\"\\t\",\"c\":\"\"}");
 }
 
-TEST(label_selector, names_the_one_value_a_key_must_have)
-{
-    static const struct {
-        const char *text, *key, *value; /* NULL: none */
-    } cases[] = {
-        {"", "k", NULL},         {"k=v", "k", "v"},         {"k==v", "k", "v"},
-        {"k in (v)", "k", "v"},  {"k in (v,w)", "k", NULL}, {"k!=v", "k", NULL},
-        {"k", "k", NULL},        {"k=", "k", ""},           {"j=u,k=v", "k", "v"},
-        {"k!=u,k=v", "k", NULL}, {"k>1", "k", NULL},
-    };
-
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        struct cor_label_selector *selector = parse(cases[i].text);
-        struct cor_str value;
-        bool found = cor_label_selector_requires(selector, cor_strz(cases[i].key), &value);
-
-        if (cases[i].value) {
-            assert_true(found);
-            assert_str(value, cases[i].value);
-        } else {
-            assert_false(found);
-        }
-        cor_label_selector_free(selector);
-    }
-}
-
 /* "k,k,k,…" of n keys, as `prefix` + members + `suffix`. */
 static char *repeat(const char *prefix, const char *member, size_t n, const char *suffix)
 {

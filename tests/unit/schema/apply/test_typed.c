@@ -76,7 +76,7 @@ static void bench_deinit(struct bench *b)
     cor_buf_deinit(&b->text[1]);
     cor_buf_deinit(&b->out);
     cor_arena_deinit(&b->arena);
-    cor_structural_unref(b->structural);
+    cor_structural_free(b->structural);
 }
 
 /* The object in canonical form. */
@@ -284,32 +284,6 @@ TEST(typed, fields_are_removed_and_what_is_emptied_is_null)
     }
 }
 
-TEST(typed, what_a_manager_owns_is_extracted)
-{
-    static const struct { const char *json, *set, *owned; } cases[] = {
-        {"{'spec':{'color':'r','size':1}}", "{'f:spec':{'f:size':{}}}", "{'spec':{'size':1}}"},
-        {"{'spec':{'color':'r','size':1}}", "{'f:spec':{'f:flag':{}}}", "{'spec':null}"},
-        {"{'spec':{'pin':{'a':'1'},'seq':[1],'size':1}}", "{'f:spec':{'f:pin':{},'f:seq':{}}}", "{'spec':{'pin':{'a':'1'},'seq':[1]}}"},
-        {"{'spec':{'parts':[{'name':'q','qty':1},{'name':'p','qty':1}],'tags':['b','a']}}",
-         "{'f:spec':{'f:parts':{'k:{\\'name\\':\\'q\\'}':{'f:name':{}}},'f:tags':{'v:\\'a\\'':{}}}}", "{'spec':{'parts':[{'name':'q'}],'tags':['a']}}"},
-    };
-    struct bench b;
-
-    for (enum source s = 0; s < SOURCES; s++) {
-    bench_init(&b, s);
-    for (size_t i = 0; i < COR_ARRAY_LEN(cases); i++) {
-        char text[JSON_MAX];
-        struct cor_fieldset set;
-
-        assert_int_equal(cor_fieldset_read(&b.arena, quoted(cases[i].set, text), &set), 0);
-        cor_buf_reset(&b.out);
-        assert_int_equal(cor_typed_extract(object(&b, 0, cases[i].json), set, &b.arena, &b.out), 0);
-        check_out(&b, cases[i].owned, cases[i].set);
-    }
-    bench_deinit(&b);
-    }
-}
-
 /* Contract apply 4.1.1, 4.1.2, 4.3, 4.3.1 to 4.3.3. */
 TEST(typed, what_is_not_of_its_type_is_named_with_its_path)
 {
@@ -474,7 +448,7 @@ TEST(typed, custom_resources_are_owned_as_their_schemas_have_it)
         check_set(&b, set, cases[i].set, cases[i].json);
     }
     bench_deinit(&b);
-    cor_structural_unref(schema);
+    cor_structural_free(schema);
 }
 
 /* clang-format on */

@@ -51,7 +51,6 @@ static void check_row(const char *name, const struct row *row)
     int64_t number;
 
     assert_true(cor_format_find(cor_strz(name), &format));
-    assert_str(cor_format_name(format), name);
     if ((cor_format_input(format) & COR_FORMAT_OF_INT) && cor_str_to_i64(text, &number) == 0)
         cor_format_add_int(format, number, &path, &errs);
     else
@@ -781,10 +780,15 @@ TEST(format, lists_of_indexes_overlap)
 
 TEST(format, names_of_formats_are_found)
 {
+    static const char *const names[] = {
+#define X(symbol, name, input, fn) [COR_FORMAT_##symbol] = (name),
+        COR_FORMATS(X)
+#undef X
+    };
     enum cor_format format;
 
     for (size_t i = 0; i < COR_FORMATS_N; i++) {
-        assert_true(cor_format_find(cor_format_name((enum cor_format)i), &format));
+        assert_true(cor_format_find(cor_strz(names[i]), &format));
         assert_int_equal(format, i);
     }
     assert_false(cor_format_find(COR_STR("dns"), &format));

@@ -5,6 +5,7 @@
 
 #include "base/err.h"
 #include "base/mem.h"
+#include "field_selectors.h"
 #include "test.h"
 
 static const struct cor_str list = COR_STR("[{\"jsonPath\":\".spec.colour\"},{\"jsonPath\":"
@@ -36,7 +37,7 @@ static bool matches(const char *text, const char *object)
     bool is_match;
 
     assert_non_null(selector);
-    is_match = cor_field_selector_matches(selector, cor_strz(object));
+    is_match = field_selector_matches(selector, cor_strz(object));
     cor_field_selector_free(selector);
     return is_match;
 }

@@ -141,7 +141,7 @@ static void take_schema(struct recorded *recorded, const char *spec)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf text = {.max = LINE_MAX_BYTES};
 
-    cor_structural_unref(recorded->schema);
+    cor_structural_free(recorded->schema);
     recorded->schema = NULL;
     assert_int_equal(
         cor_buf_addf(&text, "{\"type\":\"object\",\"properties\":{\"spec\":%s}}", spec), 0);
@@ -193,7 +193,7 @@ TEST(structural_recorded, answers_are_those_of_a_kube_apiserver)
     assert_true(n > 400);
     forget_answer(&recorded);
     cor_free(recorded.old);
-    cor_structural_unref(recorded.schema);
+    cor_structural_free(recorded.schema);
     free(line);
     fclose(f);
 }

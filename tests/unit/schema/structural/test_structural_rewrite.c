@@ -81,7 +81,7 @@ static void check_spec_rows(const struct spec_row *rows, size_t n)
         snprintf(out, sizeof(out), "{'kind':'K','apiVersion':'g/v1','spec':%s}", rows[i].out);
         check_rewrite(schema, COR_STRUCTURAL_ALL | COR_STRUCTURAL_NUMBERS, in, out,
                       rows[i].unknown);
-        cor_structural_unref(schema);
+        cor_structural_free(schema);
     }
 }
 
@@ -178,7 +178,7 @@ TEST(structural_rewrite, inserts_no_second_kind_or_version)
                   "{'kind':'K','apiVersion':'g/v1','a':'x','spec':{}}", "");
     check_rewrite(schema, COR_STRUCTURAL_ALL, "{'kind':'K','apiVersion':'g/v1'}",
                   "{'kind':'K','apiVersion':'g/v1','a':'x'}", "");
-    cor_structural_unref(schema);
+    cor_structural_free(schema);
 }
 
 TEST(structural_rewrite, writes_numbers_as_upstream_does)
@@ -211,11 +211,11 @@ TEST(structural_rewrite, leaves_the_members_of_every_resource_alone)
                   "{'kind':'K','apiVersion':'g/v1','alpha':1,'metadata':{'labels':{'a':'b'},'name':'n'},"
                   "'t':{'apiVersion':'v1','kind':'X','metadata':{'name':'y'},'spec':{}},'zeta':2}",
                   "t.extra t.spec.b");
-    cor_structural_unref(schema);
+    cor_structural_free(schema);
     /* A default of the object itself is never applied. */
     schema = compile("{'type':'object','default':{'a':1},'properties':{'a':{'type':'integer'}}}");
     check_rewrite(schema, COR_STRUCTURAL_ALL, "{'kind':'K','apiVersion':'g/v1'}", "{'kind':'K','apiVersion':'g/v1'}", "");
-    cor_structural_unref(schema);
+    cor_structural_free(schema);
 }
 
 /* Contract crd 4.9.1, 4.2.1. */
@@ -245,7 +245,7 @@ TEST(structural_rewrite, reads_the_metadata_of_embedded_resources)
     assert_string_equal(cor_buf_z(&unknown->why), "t.metadata: Invalid value: {\"labels\":[\"x\"]}: json: cannot unmarshal array into Go struct field "
                                                   "ObjectMeta.labels of type map[string]string");
     assert_int_equal(out.n, 0);
-    cor_structural_unref(schema);
+    cor_structural_free(schema);
 }
 
 /* As at kube-apiserver (tests/differential/instances.py): only paths of embedded resources have the keys of maps in brackets. */
@@ -258,7 +258,7 @@ TEST(structural_rewrite, names_embedded_resources_in_maps_by_their_keys)
     check_rewrite(schema, COR_STRUCTURAL_ALL | COR_STRUCTURAL_EMBEDDED_REQUEST,
                   "{'kind':'K','apiVersion':'g','m':{'k.1':{'t':{'apiVersion':'v1','kind':'X','metadata':{'x':1}},'y':1}}}",
                   "{'kind':'K','apiVersion':'g','m':{'k.1':{'t':{'apiVersion':'v1','kind':'X','metadata':{}}}}}", "m.k.1.y m[k.1].t.metadata.x");
-    cor_structural_unref(schema);
+    cor_structural_free(schema);
 }
 
 TEST(structural_rewrite, does_only_the_steps_that_are_asked_for)
@@ -269,7 +269,7 @@ TEST(structural_rewrite, does_only_the_steps_that_are_asked_for)
     check_rewrite(schema, COR_STRUCTURAL_PRUNE, in, "{'kind':'K','apiVersion':'g/v1','spec':{'n':null}}", "spec.b");
     check_rewrite(schema, COR_STRUCTURAL_NULLS, in, "{'kind':'K','apiVersion':'g/v1','spec':{'b':1}}", "");
     check_rewrite(schema, COR_STRUCTURAL_DEFAULT, in, "{'kind':'K','apiVersion':'g/v1','spec':{'a':3,'b':1,'n':null}}", "");
-    cor_structural_unref(schema);
+    cor_structural_free(schema);
 }
 
 TEST(structural_rewrite, prunes_nothing_for_old_definitions)
@@ -279,7 +279,7 @@ TEST(structural_rewrite, prunes_nothing_for_old_definitions)
 
     assert_int_equal(cor_structural_compile(COR_STR("{\"type\":\"object\"}"), &opts, &schema, NULL), 0);
     check_rewrite(schema, COR_STRUCTURAL_ALL, "{'kind':'K','apiVersion':'g/v1','x':1}", "{'kind':'K','apiVersion':'g/v1','x':1}", "");
-    cor_structural_unref(schema);
+    cor_structural_free(schema);
 }
 
 /* clang-format on */
@@ -291,7 +291,7 @@ TEST(structural_rewrite, sorts_unknown_fields_and_prints_keys_without_escapes)
     check_rewrite(schema, COR_STRUCTURAL_ALL,
                   "{'kind':'K','apiVersion':'g/v1','spec':{'a':{'x\\ny':1},'a.b':2}}",
                   "{'kind':'K','apiVersion':'g/v1','spec':{'a':{}}}", "spec.a.b spec.a.x\ny");
-    cor_structural_unref(schema);
+    cor_structural_free(schema);
 }
 
 TEST(structural_rewrite, refuses_what_is_not_structural)
@@ -333,7 +333,7 @@ TEST(structural_rewrite, refuses_an_output_past_its_maximum)
                                             COR_STRUCTURAL_ALL, &out, NULL),
                      -COR_ETOOBIG);
     assert_int_equal(out.n, 0);
-    cor_structural_unref(schema);
+    cor_structural_free(schema);
 }
 
 TEST(structural_rewrite, survives_failed_allocations)
@@ -353,7 +353,7 @@ TEST(structural_rewrite, survives_failed_allocations)
     FOR_EACH_FAILED_ALLOC(n) {
         COR_CLEANUP(cor_structural_unknown_freep)
         struct cor_structural_unknown *unknown = cor_structural_unknown_new();
-        COR_CLEANUP(cor_structural_unrefp) struct cor_structural *schema = NULL;
+        COR_CLEANUP(cor_structural_freep) struct cor_structural *schema = NULL;
         COR_CLEANUP(cor_buf_deinit) struct cor_buf out = {.max = JSON_MAX};
         int r = unknown ? cor_structural_compile(schema_text, NULL, &schema, NULL) : -COR_ENOMEM;
 
@@ -374,8 +374,8 @@ TEST(structural_rewrite, survives_failed_allocations)
 /* How much a property adds to the compiled schema. */
 static size_t bytes_of_property(const char *first, const char *second)
 {
-    COR_CLEANUP(cor_structural_unrefp) struct cor_structural *one = NULL;
-    COR_CLEANUP(cor_structural_unrefp) struct cor_structural *two = NULL;
+    COR_CLEANUP(cor_structural_freep) struct cor_structural *one = NULL;
+    COR_CLEANUP(cor_structural_freep) struct cor_structural *two = NULL;
     char properties[JSON_MAX];
 
     snprintf(properties, sizeof(properties), "'a':%s", first);

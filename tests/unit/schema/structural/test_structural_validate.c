@@ -86,7 +86,7 @@ static void check_rows(const struct row *rows, size_t n)
         snprintf(object, sizeof(object), "{'kind':'K','apiVersion':'g/v1','spec':%s}",
                  rows[i].spec);
         check_errors(schema, object, NULL, rows[i].errors);
-        cor_structural_unref(schema);
+        cor_structural_free(schema);
     }
 }
 
@@ -364,7 +364,7 @@ TEST(structural_validate, checks_repeated_items)
     check_rows(rows, COR_ARRAY_LEN(rows));
     check_errors(schema, "{'kind':'K','apiVersion':'g','spec':{'s':['a','a','b','b']}}", "{'kind':'K','apiVersion':'g','spec':{'s':['a','a']}}", "");
     check_errors(schema, "{'kind':'K','apiVersion':'g','spec':{'s':['a','a']}}", "{'kind':'K','apiVersion':'g','spec':{'s':['a']}}", "spec.s[1]: Duplicate value: `a`");
-    cor_structural_unref(schema);
+    cor_structural_free(schema);
 }
 
 /* Contract crd 4.9.2, D5, D6. */
@@ -427,12 +427,12 @@ TEST(structural_validate, forgives_mistakes_in_what_has_not_changed)
         snprintf(object, sizeof(object), "{'kind':'K','apiVersion':'g','spec':%s}", rows[i].spec);
         snprintf(old, sizeof(old), "{'kind':'K','apiVersion':'g','spec':%s}", rows[i].old);
         check_errors(schema, object, old, rows[i].errors);
-        cor_structural_unref(schema);
+        cor_structural_free(schema);
     }
     /* The object itself is never forgiven. */
     schema = compile("{'type':'object','required':['profile'],'properties':{'profile':{'type':'string'}}}");
     check_errors(schema, "{'kind':'K','apiVersion':'g'}", "{'kind':'K','apiVersion':'g'}", "profile: Required value");
-    cor_structural_unref(schema);
+    cor_structural_free(schema);
 }
 
 /* Contract crd 4.7.28, 4.7.23, 4.10.8, C32, F4. */
@@ -454,7 +454,7 @@ TEST(structural_validate, checks_the_status_alone)
     assert_string_equal(found, "");
     cor_free(found);
     check_errors(schema, "{'kind':'K','apiVersion':'g'}", NULL, "spec: Required value");
-    cor_structural_unref(schema);
+    cor_structural_free(schema);
 }
 
 /* clang-format on */
@@ -476,7 +476,7 @@ TEST(structural_validate, keeps_a_bounded_number_of_errors)
     assert_int_equal(errors.error, 0);
     assert_int_equal(errors.n, COR_STATUS_CAUSES_MAX);
     cor_field_errors_deinit(&errors);
-    cor_structural_unref(schema);
+    cor_structural_free(schema);
 }
 
 /* The mistakes of branches that do not count take no memory: the schema is the usual one of an
@@ -500,7 +500,7 @@ TEST(structural_validate, accepts_a_long_list_whose_items_fit_the_second_branch)
     assert_int_equal(errors.error, 0);
     assert_int_equal(errors.n, 0);
     cor_field_errors_deinit(&errors);
-    cor_structural_unref(schema);
+    cor_structural_free(schema);
 }
 
 /* The work is n log n in the values, or this test takes minutes. 4.7.5: a number is compared with
@@ -534,7 +534,7 @@ TEST(structural_validate, finds_values_among_many_of_an_enum)
     assert_string_equal(errors.v[1].field, "l[180003]");
     assert_string_equal(errors.v[3].field, "l[180005]");
     cor_field_errors_deinit(&errors);
-    cor_structural_unref(schema);
+    cor_structural_free(schema);
 }
 
 /* The work is n log n in the names, or this test takes minutes. */
@@ -566,7 +566,7 @@ TEST(structural_validate, finds_which_of_many_required_names_are_absent)
     assert_string_equal(errors.v[1].field, "r50000");
     assert_string_equal(errors.v[2].field, "r00007");
     cor_field_errors_deinit(&errors);
-    cor_structural_unref(schema);
+    cor_structural_free(schema);
 }
 
 TEST(structural_validate, survives_failed_allocations)
@@ -599,7 +599,7 @@ TEST(structural_validate, survives_failed_allocations)
         cor_field_errors_deinit(&errors);
     }
     assert_int_equal(whole, 8 + 17);
-    cor_structural_unref(schema);
+    cor_structural_free(schema);
 }
 
 TEST(structural_validate, checks_of_defaults_survive_failed_allocations)
@@ -625,7 +625,7 @@ TEST(structural_validate, checks_of_defaults_survive_failed_allocations)
     /* apiVersion, kind and name of the resource, the name of another; an unknown field and the type
      * of the last. */
     assert_int_equal(whole, 3 + 1 + 2);
-    cor_structural_unref(schema);
+    cor_structural_free(schema);
 }
 
 /* Patterns that are kept are charged to their schema, and a schema has only so much. */

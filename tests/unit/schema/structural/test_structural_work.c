@@ -22,7 +22,7 @@ static void add_many(struct cor_buf *to, size_t n, const char *before, bool is_n
 
 static void assert_is_too_much(const struct cor_buf *text, const struct cor_buf *object)
 {
-    COR_CLEANUP(cor_structural_unrefp) struct cor_structural *schema = NULL;
+    COR_CLEANUP(cor_structural_freep) struct cor_structural *schema = NULL;
     COR_CLEANUP(cor_field_errors_deinit) struct cor_field_errors errors = {0};
     const struct cor_structural_validation validation = {.object = cor_buf_str(object)};
 
@@ -154,7 +154,7 @@ TEST(structural_work, ends_when_absent_names_are_looked_for_in_too_many_branches
  * states for each byte. */
 TEST(structural_work, ends_when_patterns_take_long_for_each_byte)
 {
-    COR_CLEANUP(cor_structural_unrefp) struct cor_structural *schema = NULL;
+    COR_CLEANUP(cor_structural_freep) struct cor_structural *schema = NULL;
     COR_CLEANUP(cor_field_errors_deinit) struct cor_field_errors errors = {0};
     COR_CLEANUP(cor_buf_deinit) struct cor_buf text = {.max = TEXT_MAX}, object = {.max = TEXT_MAX};
     struct cor_work loop = cor_work_new(true);
@@ -188,7 +188,7 @@ TEST(structural_work, ends_when_patterns_take_long_for_each_byte)
  * that the request has left. */
 TEST(structural_work, yields_on_a_loop_and_charges_the_request)
 {
-    COR_CLEANUP(cor_structural_unrefp) struct cor_structural *schema = NULL;
+    COR_CLEANUP(cor_structural_freep) struct cor_structural *schema = NULL;
     COR_CLEANUP(cor_buf_deinit) struct cor_buf text = {.max = TEXT_MAX}, object = {.max = TEXT_MAX};
     struct cor_work loop = cor_work_new(true), thread = cor_work_new(false), spent = thread;
     struct {
@@ -224,7 +224,7 @@ TEST(structural_work, yields_on_a_loop_and_charges_the_request)
  * be judged again, in the slice of a loop; what it changes is. */
 TEST(structural_work, passes_what_an_update_has_not_changed)
 {
-    COR_CLEANUP(cor_structural_unrefp) struct cor_structural *schema = NULL;
+    COR_CLEANUP(cor_structural_freep) struct cor_structural *schema = NULL;
     COR_CLEANUP(cor_buf_deinit)
     struct cor_buf text = {.max = TEXT_MAX}, list = {.max = TEXT_MAX}, old = {.max = TEXT_MAX};
     static const struct {
@@ -269,7 +269,7 @@ TEST(structural_work, passes_what_an_update_has_not_changed)
  * steps for it, an update that leaves it as it is passes all the same. */
 TEST(structural_work, forgives_what_it_cannot_judge_when_only_the_metadata_changes)
 {
-    COR_CLEANUP(cor_structural_unrefp) struct cor_structural *schema = NULL;
+    COR_CLEANUP(cor_structural_freep) struct cor_structural *schema = NULL;
     COR_CLEANUP(cor_buf_deinit)
     struct cor_buf text = {.max = TEXT_MAX}, members = {.max = TEXT_MAX};
     static const struct {
@@ -319,7 +319,7 @@ TEST(structural_work, has_memory_for_a_long_text_that_many_branches_refuse)
     static const char *const junctors[] = {"allOf", "anyOf"};
 
     for (size_t k = 0; k < COR_ARRAY_LEN(junctors); k++) {
-        COR_CLEANUP(cor_structural_unrefp) struct cor_structural *schema = NULL;
+        COR_CLEANUP(cor_structural_freep) struct cor_structural *schema = NULL;
         COR_CLEANUP(cor_field_errors_deinit) struct cor_field_errors errors = {0};
         COR_CLEANUP(cor_buf_deinit)
         struct cor_buf text = {.max = TEXT_MAX}, object = {.max = TEXT_MAX};

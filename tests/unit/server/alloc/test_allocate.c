@@ -449,7 +449,7 @@ TEST(allocate, a_service_that_comes_before_the_ranges_are_known_may_be_tried_aga
                  NULL);
         fx_wait(&call);
         assert_int_equal(call.sink.status, 429);
-        assert_str(cor_buffer_sink_header(&call.sink, "Retry-After"), "1");
+        assert_str(sink_header(&call.sink, "Retry-After"), "1");
         fx_call_deinit(&call);
     }
     afx_wait_held(&a, &creating);

@@ -326,7 +326,7 @@ TEST(api_cachers, a_watch_over_a_value_that_cannot_be_decoded_has_a_share_of_the
     /* The user has as many feeds as are free. */
     cor_api_shared(fx.api)->feeds.max = 2;
     assert_int_equal(watch_as_user(&fx, &refused, "default", rv), 429);
-    assert_str(cor_buffer_sink_header(&refused.sink, "Retry-After"), "1");
+    assert_str(sink_header(&refused.sink, "Retry-After"), "1");
     fx_call_deinit(&refused);
     fx_call_deinit(&blind);
     fx_call_deinit(&other);

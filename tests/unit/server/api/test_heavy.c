@@ -346,7 +346,7 @@ TEST(heavy, too_many_are_told_to_come_again)
     fx_start(&fx, &call, "POST", MAPS, cor_buf_z(&body), NULL);
     fx_wait(&call);
     assert_int_equal(call.sink.status, 429);
-    assert_str(cor_buffer_sink_header(&call.sink, "Retry-After"), "1");
+    assert_str(sink_header(&call.sink, "Retry-After"), "1");
     assert_at(cor_buf_z(&call.sink.body), ".reason", "TooManyRequests");
     /* Nothing was written, and what is small goes on. */
     (void)fx_do(&fx, 404, "GET", MAPS "/x", "");

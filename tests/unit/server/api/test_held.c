@@ -69,7 +69,7 @@ static uint64_t ended(void)
 
 static void expect_whole(struct fx_call *call)
 {
-    cor_buffer_sink_drain(&call->sink, 64u << 20);
+    sink_drain(&call->sink, 64u << 20);
     fx_wait(call);
     assert_int_equal(call->sink.status, 200);
     assert_false(call->sink.is_aborted);
@@ -98,7 +98,7 @@ TEST(held, answers_that_wait_count_with_what_they_hold)
         begin(&call, cases[i].target, cases[i].accept);
         assert_true(held() >= cases[i].least);
         assert_true(held() < cases[i].least + 2 * OBJECT);
-        cor_buffer_sink_drain(&call.sink, ROOM); /* one that goes on waiting */
+        sink_drain(&call.sink, ROOM); /* one that goes on waiting */
         assert_true(held() >= cases[i].least);
         expect_whole(&call);
         assert_int_equal(held(), 0);
@@ -107,7 +107,7 @@ TEST(held, answers_that_wait_count_with_what_they_hold)
         FX_CALL call;
 
         begin(&call, cases[i].target, cases[i].accept);
-        cor_buffer_sink_cancel(&call.sink);
+        sink_cancel(&call.sink);
         turn();
         assert_int_equal(held(), 0);
     }
@@ -122,7 +122,7 @@ TEST(held, a_watch_counts_with_its_event_its_page_and_its_queue)
     open_with(0);
     begin(&call, MAPS "?watch=1&resourceVersion=0", NULL);
     assert_true(held() >= 3 * OBJECT); /* the event and the page of both objects */
-    cor_buffer_sink_drain(&call.sink, 3 * OBJECT);
+    sink_drain(&call.sink, 3 * OBJECT);
     turn();
     assert_int_equal(held(), 0);
     call.sink.room = ROOM;
@@ -133,7 +133,7 @@ TEST(held, a_watch_counts_with_its_event_its_page_and_its_queue)
     put("PUT", MAPS "/a", "a", 'z');
     turn();
     assert_true(held() >= before + OBJECT);
-    cor_buffer_sink_cancel(&call.sink);
+    sink_cancel(&call.sink);
     turn();
     assert_int_equal(held(), 0);
     fx_close(&fx);
@@ -173,7 +173,7 @@ TEST(held, an_answer_is_not_cut_in_its_first_second)
     for (size_t i = 0; i < COR_ARRAY_LEN(calls); i++)
         begin(&calls[i], MAPS, NULL);
     cor_clock_manual_advance(&fx.clock, COR_HELD_GRACE_MS - 1);
-    cor_buffer_sink_drain(&calls[0].sink, 1);
+    sink_drain(&calls[0].sink, 1);
     turn();
     assert_true(held() > BUDGET);
     assert_int_equal(ended(), 0);
@@ -224,7 +224,7 @@ TEST(held, a_single_answer_of_any_size_comes_to_its_end)
     turn();
     assert_true(held() > OBJECT);
     assert_int_equal(ended(), 0);
-    cor_buffer_sink_cancel(&small.sink);
+    sink_cancel(&small.sink);
     expect_whole(&call);
     fx_close(&fx);
 }
@@ -302,7 +302,7 @@ TEST(held, a_list_that_is_counted_counts_with_its_items)
     fx_call_deinit(&call);
     busy_thread_begin(&busy, fx.offload, fx.loop, 0);
     begin_counted(&call);
-    cor_buffer_sink_cancel(&call.sink);
+    sink_cancel(&call.sink);
     busy_thread_end(&busy);
     turn();
     fx_close(&fx);
@@ -326,7 +326,7 @@ TEST(held, a_list_that_is_counted_is_refused_when_the_budget_is_full)
     busy_thread_end(&busy);
     fx_wait(&call);
     assert_int_equal(call.sink.status, 429);
-    assert_str(cor_buffer_sink_header(&call.sink, "Retry-After"), "1");
+    assert_str(sink_header(&call.sink, "Retry-After"), "1");
     assert_false(call.sink.is_aborted);
     assert_int_equal(ended(), 1);
     assert_true(held() <= BUDGET);

@@ -72,7 +72,7 @@ static void expect_warning(struct crd_fx *c, const char *method, const char *tar
     fx_start(&c->fx, &call, method, target, body, NULL);
     fx_wait(&call);
     assert_uint_in_range(call.sink.status, 200, 299);
-    assert_str(cor_buffer_sink_header(&call.sink, "Warning"), warning);
+    assert_str(sink_header(&call.sink, "Warning"), warning);
 }
 
 /* Rules are kept, and every write says that they are not enforced. */

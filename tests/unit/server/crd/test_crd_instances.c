@@ -298,7 +298,7 @@ static void check_deletions_seen(const struct way_to_watch *way, bool has_caches
     watch.sink.room = 0; /* Nothing is read yet. */
     turn(&c);
     delete_watched(&c, is_changed);
-    cor_buffer_sink_drain(&watch.sink, 64u << 20);
+    sink_drain(&watch.sink, 64u << 20);
     fx_wait(&watch);
     assert_false(watch.sink.is_aborted);
     if (count_of(&watch, "\"type\":\"DELETED\"") != WATCHED)

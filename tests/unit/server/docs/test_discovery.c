@@ -61,7 +61,7 @@ TEST(discovery, is_answered_in_protobuf)
 
         fx_start(&fx, &call, "GET", "/apis", "", &aggregated);
         fx_wait(&call);
-        assert_str(cor_buffer_sink_header(&call.sink, "Content-Type"),
+        assert_str(sink_header(&call.sink, "Content-Type"),
                    PROTOBUF ";g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList");
         assert_int_equal(cor_protobuf_open(cor_buf_str(&call.sink.body), &doc, NULL), 0);
         assert_int_equal(cor_protobuf_to_json(&doc, cor_protobuf_type(&doc, &none), &json, NULL),
@@ -143,11 +143,11 @@ TEST(discovery, aggregates_with_an_etag)
         FX_CALL call;
 
         fx_start(&fx, &call, "GET", "/apis", "", &accept);
-        assert_str(cor_buffer_sink_header(&call.sink, "Content-Type"), AGGREGATED);
-        assert_str(cor_buffer_sink_header(&call.sink, "Vary"), "Accept");
-        assert_str(cor_buffer_sink_header(&call.sink, "Cache-Control"), "public");
+        assert_str(sink_header(&call.sink, "Content-Type"), AGGREGATED);
+        assert_str(sink_header(&call.sink, "Vary"), "Accept");
+        assert_str(sink_header(&call.sink, "Cache-Control"), "public");
         assert_null(strstr(cor_buf_z(&call.sink.headers), "no-cache"));
-        memcpy(etag, cor_buffer_sink_header(&call.sink, "ETag").p, 18);
+        memcpy(etag, sink_header(&call.sink, "ETag").p, 18);
         etag[18] = 0;
     }
     doc = fx_do_with(&fx, 200, "GET", "/apis", "", &accept);

@@ -69,11 +69,11 @@ TEST(openapi, a_document_is_sent_once_to_a_client_that_keeps_it)
         fx_start(&fx, &call, "GET", url, "", NULL);
         fx_wait(&call);
         assert_int_equal(call.sink.status, 200);
-        assert_str(cor_buffer_sink_header(&call.sink, "Content-Type"), "application/json");
-        assert_str(cor_buffer_sink_header(&call.sink, "Cache-Control"), "public, immutable");
-        assert_str(cor_buffer_sink_header(&call.sink, "Expires"), "Thu, 01 Jan 2026 00:00:00 UTC");
+        assert_str(sink_header(&call.sink, "Content-Type"), "application/json");
+        assert_str(sink_header(&call.sink, "Cache-Control"), "public, immutable");
+        assert_str(sink_header(&call.sink, "Expires"), "Thu, 01 Jan 2026 00:00:00 UTC");
         snprintf(etag, sizeof(etag), "%.*s",
-                 COR_STR_ARG(cor_buffer_sink_header(&call.sink, "Etag")));
+                 COR_STR_ARG(sink_header(&call.sink, "Etag")));
         /* The ETag is the hash of the URL. */
         assert_memory_equal(etag + 1, strchr(url, '=') + 1, strlen(etag) - 2);
     }
@@ -85,7 +85,7 @@ TEST(openapi, a_document_is_sent_once_to_a_client_that_keeps_it)
         fx_wait(&call);
         assert_int_equal(call.sink.status, 304);
         assert_int_equal(call.sink.body.n, 0);
-        assert_str(cor_buffer_sink_header(&call.sink, "Cache-Control"), "no-cache, private");
+        assert_str(sink_header(&call.sink, "Cache-Control"), "no-cache, private");
     }
     {
         FX_CALL call;
@@ -93,7 +93,7 @@ TEST(openapi, a_document_is_sent_once_to_a_client_that_keeps_it)
         fx_start(&fx, &call, "GET", APPS "?hash=0123", "", NULL);
         fx_wait(&call);
         assert_int_equal(call.sink.status, 301);
-        assert_str(cor_buffer_sink_header(&call.sink, "Location"), url);
+        assert_str(sink_header(&call.sink, "Location"), url);
     }
     headers = (struct fx_headers){.accept = "application/yaml"};
     assert_string_equal(fx_do_with(&fx, 406, "GET", APPS, "", &headers), "");
@@ -509,7 +509,7 @@ TEST(openapi, version_3_in_protobuf_says_what_its_json_says)
     fx_start(&fx, &call, "GET", APPS, "", &accept);
     fx_wait(&call);
     assert_int_equal(call.sink.status, 200);
-    assert_str(cor_buffer_sink_header(&call.sink, "Content-Type"), COR_OPENAPI_V3_PROTOBUF);
+    assert_str(sink_header(&call.sink, "Content-Type"), COR_OPENAPI_V3_PROTOBUF);
     doc = cor_buf_str(&call.sink.body);
     assert_str(field_of(doc, 1), "3.0.0");
     assert_str(field_of(field_of(doc, 2), 6), "1.34");
@@ -564,8 +564,8 @@ TEST(openapi, version_2_is_sent_in_the_form_that_the_client_names)
         fx_start(&fx, &call, "GET", "/openapi/v2", "", &headers);
         fx_wait(&call);
         assert_int_equal(call.sink.status, 200);
-        assert_str(cor_buffer_sink_header(&call.sink, "Content-Type"), cases[i].type);
-        assert_true(cor_buffer_sink_header(&call.sink, "Etag").n > 20);
+        assert_str(sink_header(&call.sink, "Content-Type"), cases[i].type);
+        assert_true(sink_header(&call.sink, "Etag").n > 20);
         assert_memory_equal(call.sink.body.p,
                             cases[i].type[12] == 'j' ? "{\"swagger\":"
                                                      : "\n\3"
@@ -595,7 +595,7 @@ TEST(openapi, version_2_is_sent_compressed_to_who_accepts_it)
 
         fx_start(&fx, &plain, "GET", url, "", &plain_headers);
         fx_wait(&plain);
-        assert_int_equal(cor_buffer_sink_header(&plain.sink, "Content-Encoding").n, 0);
+        assert_int_equal(sink_header(&plain.sink, "Content-Encoding").n, 0);
         FOR_EACH_FAILED_ALLOC(n) {
             COR_CLEANUP(cor_gzip_reader_freep) struct cor_gzip_reader *reader = NULL;
             COR_CLEANUP(cor_buf_deinit) struct cor_buf text = {0};
@@ -612,7 +612,7 @@ TEST(openapi, version_2_is_sent_compressed_to_who_accepts_it)
                     cor_str_eq(cor_buf_str(&call.sink.body), cor_buf_str(&plain.sink.body)));
                 continue;
             }
-            assert_str(cor_buffer_sink_header(&call.sink, "Content-Encoding"), "gzip");
+            assert_str(sink_header(&call.sink, "Content-Encoding"), "gzip");
             assert_int_equal(cor_gzip_reader_new(COR_OPENAPI_BYTES_MAX, &reader), 0);
             assert_int_equal(cor_gzip_read(reader, cor_buf_str(&call.sink.body), add_piece, &text),
                              0);

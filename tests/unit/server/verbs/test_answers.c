@@ -617,7 +617,7 @@ static void do_warned(struct fx *fx, int code, const char *method, const char *t
     fx_start(fx, &call, method, target, body, NULL);
     fx_wait(&call);
     assert_int_equal(call.sink.status, code);
-    value = cor_buffer_sink_header(&call.sink, "Warning");
+    value = sink_header(&call.sink, "Warning");
     assert_str(value.p ? value : COR_STR(""), warning);
 }
 
@@ -782,7 +782,7 @@ TEST(answers, that_refuse_are_written_in_the_form_that_is_asked_for)
             /* A watch in YAML is refused before its revision is read. */
             if (call.sink.status != 406)
                 assert_int_equal(call.sink.status, requests[j].status);
-            assert_str(cor_buffer_sink_header(&call.sink, "Content-Type"), rows[i].type);
+            assert_str(sink_header(&call.sink, "Content-Type"), rows[i].type);
         }
     }
     fx_close(&fx);

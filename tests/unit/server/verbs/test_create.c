@@ -419,11 +419,11 @@ TEST(create, repeated_fields_are_a_warning_or_an_error)
         fx_start(&fx, &call, "POST", CONFIGMAPS, body, NULL);
         fx_wait(&call);
         assert_int_equal(call.sink.status, 201);
-        assert_str(cor_buffer_sink_header(&call.sink, "Warning"),
+        assert_str(sink_header(&call.sink, "Warning"),
                    "299 - \"duplicate field \\\"data.k\\\"\"");
-        assert_str(cor_buffer_sink_header(&call.sink, "Content-Type"), "application/json");
-        assert_str(cor_buffer_sink_header(&call.sink, "Cache-Control"), "no-cache, private");
-        assert_int_equal(cor_buffer_sink_header(&call.sink, "Audit-Id").n, 36);
+        assert_str(sink_header(&call.sink, "Content-Type"), "application/json");
+        assert_str(sink_header(&call.sink, "Cache-Control"), "no-cache, private");
+        assert_int_equal(sink_header(&call.sink, "Audit-Id").n, 36);
     }
     assert_at(fx_do(&fx, 422, "POST", CONFIGMAPS "?fieldValidation=Maybe", body), "message",
               "CreateOptions.meta.k8s.io \"\" is invalid: fieldValidation: Unsupported value: "
@@ -509,7 +509,7 @@ TEST(create, a_name_that_could_not_be_generated_may_be_tried_again)
     fx.engine->ops = own;
     assert_int_equal(nwrites, 8);
     assert_int_equal(call.sink.status, 409);
-    assert_str(cor_buffer_sink_header(&call.sink, "Retry-After"), "1");
+    assert_str(sink_header(&call.sink, "Retry-After"), "1");
     body = cor_buf_z(&call.sink.body);
     assert_at(body, "reason", "AlreadyExists");
     assert_at(body, "details.retryAfterSeconds", "1");
@@ -607,7 +607,7 @@ static void expect_inert(struct fx *fx, const char *method, const char *target, 
     fx_start(fx, &call, method, target, body, &headers);
     fx_wait(&call);
     assert_int_equal(call.sink.status / 100, 2);
-    assert_str(cor_buffer_sink_header(&call.sink, "Warning"), warning);
+    assert_str(sink_header(&call.sink, "Warning"), warning);
 }
 
 static void expect_no_warning(struct fx *fx, int status, const char *method, const char *target,
@@ -618,7 +618,7 @@ static void expect_no_warning(struct fx *fx, int status, const char *method, con
     fx_start(fx, &call, method, target, body, NULL);
     fx_wait(&call);
     assert_int_equal(call.sink.status, status);
-    assert_int_equal(cor_buffer_sink_header(&call.sink, "Warning").n, 0);
+    assert_int_equal(sink_header(&call.sink, "Warning").n, 0);
 }
 
 /* What kube-apiserver itself acts on, and this server only keeps. */

@@ -173,7 +173,7 @@ TEST(list, goes_on_where_a_slow_reader_stopped)
         call.sink.room = 10;
         assert_true(cor_loop_run_until(fx.loop, is_full, &call, FX_TIMEOUT_MS));
         while (!call.sink.is_done)
-            cor_buffer_sink_drain(&call.sink, 777);
+            sink_drain(&call.sink, 777);
         assert_memory_equal(call.sink.body.p, whole, strlen(whole));
     }
     fx_close(&fx);

@@ -68,7 +68,7 @@ TEST(watch, begins_with_the_state_and_goes_on_with_changes)
     fx_start(&fx, &call, "GET", CONFIGMAPS "?watch=true", "", NULL);
     assert_at(event(&call, 0), "type", "ADDED");
     assert_int_equal(call.sink.status, 200);
-    assert_str(cor_buffer_sink_header(&call.sink, "Content-Type"), "application/json");
+    assert_str(sink_header(&call.sink, "Content-Type"), "application/json");
     assert_at(event(&call, 0), "object.kind", "ConfigMap");
     add(&fx, "b", "x");
     assert_at(event(&call, 1), "object.metadata.name", "b");
@@ -355,7 +355,7 @@ TEST(watch, waits_for_a_slow_reader)
     assert_at(event(&quick, 299), "object.metadata.name", "n299");
     assert_true(is_full(&slow));
     assert_int_equal(slow.sink.body.n, 100);
-    cor_buffer_sink_drain(&slow.sink, 1 << 20);
+    sink_drain(&slow.sink, 1 << 20);
     assert_at(event(&slow, 299), "object.metadata.name", "n299");
     assert_int_equal(slow.sink.body.n, quick.sink.body.n);
     assert_memory_equal(slow.sink.body.p, quick.sink.body.p, quick.sink.body.n);
@@ -540,7 +540,7 @@ TEST(watch, one_user_who_takes_all_feeds_that_can_be_had_leaves_enough_for_other
     while (n < FEEDS && watch_events(&fx, &calls[n], "greedy") == 200)
         n++;
     assert_int_equal(n, FEEDS / 2);
-    assert_str(cor_buffer_sink_header(&calls[n].sink, "Retry-After"), "1");
+    assert_str(sink_header(&calls[n].sink, "Retry-After"), "1");
     assert_int_equal(calls[n].sink.status, 429);
     fx_call_deinit(&calls[n]);
     /* A second one gets half of what is left, and so on. */

@@ -104,7 +104,7 @@ TEST(watch_protobuf, begins_with_the_state_and_goes_on_with_changes)
     fx_start(&fx, &call, "GET", CONFIGMAPS "?watch=true", "", &protobuf);
     assert_at(event(&call, 0), "type", "ADDED");
     assert_int_equal(call.sink.status, 200);
-    assert_str(cor_buffer_sink_header(&call.sink, "Content-Type"), PROTOBUF ";stream=watch");
+    assert_str(sink_header(&call.sink, "Content-Type"), PROTOBUF ";stream=watch");
     assert_string_equal(fx_at(event(&call, 0), "object"),
                         fx_do(&fx, 200, "GET", CONFIGMAPS "/a", ""));
     add(&fx, "b");
@@ -191,7 +191,7 @@ TEST(watch_protobuf, waits_for_a_slow_reader)
     }
     (void)event(&quick, 2 * COR_FRAMES_MAX - 1);
     assert_int_equal(slow.sink.body.n, 5);
-    cor_buffer_sink_drain(&slow.sink, 1 << 20);
+    sink_drain(&slow.sink, 1 << 20);
     (void)event(&slow, 2 * COR_FRAMES_MAX - 1);
     assert_int_equal(slow.sink.body.n, quick.sink.body.n);
     assert_memory_equal(slow.sink.body.p, quick.sink.body.p, quick.sink.body.n);

@@ -44,7 +44,7 @@ TEST(yaml_body, repeated_keys_are_a_warning_or_an_error)
         fx_start(&fx, &call, "POST", CONFIGMAPS, body, &in);
         fx_wait(&call);
         assert_int_equal(call.sink.status, 201);
-        assert_str(cor_buffer_sink_header(&call.sink, "Warning"),
+        assert_str(sink_header(&call.sink, "Warning"),
                    "299 - \"line 5: key \\\"k\\\" already set in map\"");
     }
     fx_do_with(&fx, 400, "POST", CONFIGMAPS, "a: [", &in);

@@ -83,7 +83,7 @@ static int put(struct bed *b, const char *key)
 static void jump(struct bed *b, int64_t s)
 {
     cor_clock_manual_advance(&b->fx.clock, 1000);
-    cor_clock_manual_set_wall(&b->fx.clock, cor_clock_wall_ms(&b->fx.clock.clock) + s * 1000);
+    atomic_fetch_add(&b->fx.clock.wall_us, s * 1000000);
 }
 
 TEST(store_ttl, a_lease_that_ended_by_a_jump_of_the_wall_clock_is_replaced)
