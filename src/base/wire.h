@@ -1,7 +1,7 @@
 /* Protobuf's wire format: reads one item at a time, without a copy and never past the given end,
- * and writes numbers and tags. Here an item that is not understood ends the message; whoever must say what
- * is wrong with the bytes reads through schema/protobuf/protobuf_wire.h.
- * Thread: any (values). */
+ * and writes numbers and tags. Here an item that is not understood ends the message; whoever must
+ * say what is wrong with the bytes reads through schema/protobuf/protobuf_wire.h. Thread: any
+ * (values). */
 #ifndef COR_BASE_WIRE_H
 #define COR_BASE_WIRE_H
 

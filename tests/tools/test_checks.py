@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""TAP: check_layers.py, check_paths.py, check_pages.py, check_limits.py, check_bans.py, check_kinds.py and check_citations.py on small made-up trees. Argument: the source root."""
+"""TAP: check_layers.py, check_paths.py, check_pages.py, check_limits.py, check_bans.py, check_kinds.py, check_templates.py and check_citations.py on small made-up trees. Argument: the source root."""
 
 import collections
 import importlib.util
@@ -176,6 +176,7 @@ KINDS = [
     ("nor is a subresource", "src/server/x/x.c", 'STR("eviction")\n', '"eviction" is'),
     ("a path of a resource counts", "src/server/x/x.c", 'STR("pods/binding")\n', '"pods" is'),
     ("a kind in JSON counts", "src/server/x/x.c", 'f("{\\"kind\\":\\"Pod\\"}")\n', '"Pod" is'),
+    ("a kind in a template counts", "src/server/x/x.c", 'print("{kind:\'Pod\'}");\n', '"Pod" is'),
     ("words of a message and ordinary words do not count", "src/server/x/x.c", 'f("pod %s", "status", "pod", "Podded");\n', None),
     ("comments and includes do not count", "src/server/x/x.c", '#include "pods"\n/* "Pod"\n * "pods" */ f(); /* "Pod" */\n', None),
     ("the table itself is elsewhere", "src/schema/x.c", 'f("Pod");\n', None),
@@ -325,6 +326,26 @@ def planted_verdicts():
         yield what, said[path] == ([expected] if expected else []), "\n".join(said[path])
 
 
+# (what, a call in src/x.c, part of the message or None)
+TEMPLATES = [
+    ("a template has a value for each letter", 'cor_json_print(&w, "{a:%s,b?:%d}", f(x, y), z);', None),
+    ("and may end inside of what it has begun", 'cor_json_print(&w, "{a:1,items:[");\ncor_json_print(&w, "],b:\'x y\'}");', None),
+    ("and is made of macros, too", '#define KEY "a.b/c" /* why */\ncor_json_print(&w, "{" KEY ":%j}", x);', None),
+    ("a value too few is refused", 'cor_json_print(&w, "{a:%s,b:%d}", x);', "src/x.c:1: cor_json_print: it has 2 values, and the call 1"),
+    ("a value too many is refused", 'cor_json_print(&w, "{a:1}", x);', "it has 0 values, and the call 1"),
+    ("a letter that there is not is refused", 'cor_json_print(&w, "{a:%u}", x);', "is nothing that a template has"),
+    ("a blank is refused", 'cor_json_print(&w, "{a: 1}");', "is nothing that a template has"),
+    ("a text without quotes is refused", 'cor_json_print(&w, "{a:b}");', "'b' is no constant"),
+    ("a key without a value is refused", 'cor_json_print(&w, "{a:,b:1}");', "',' stands behind 'a:'"),
+    ("a value without a key is refused", 'cor_json_print(&w, "{%s}", x);', "'%s' has no key in an object"),
+    ("a key in an array is refused", 'cor_json_print(&w, "[a:1]");', "'a:' is a key in an array"),
+    ("an end of the other kind is refused", 'cor_json_print(&w, "{a:[1}]");', "'}' ends the other kind"),
+    ("a constant that may be left out is refused", 'cor_json_print(&w, "{a?:1}");', "'1' stands behind 'a?:'"),
+    ("a comma at the end is refused", 'cor_json_print(&w, "{a:1,");', "it ends too early"),
+    ("a template that is no literal is refused", 'cor_json_print(&w, text, x);', "its template is no literal"),
+]
+
+
 def closed_headers():
     """(what, files, the message or None)"""
     header, stages = {"src/server/write/write.h": ""}, "src/server/write/stages.h"
@@ -370,6 +391,8 @@ def cases():
            "src/x.c:1: ")
     for what, path, content, expected in KINDS:
         yield what, "check_kinds.py", ["--root", "."], {"src/schema/kinds/resource_row.c": ROWS, path: content}, expected
+    for what, content, expected in TEMPLATES:
+        yield what, "check_templates.py", ["--root", "."], {"src/x.c": content}, expected
     ranks = "#define COR_LOCK_RANKS(ROW) \\\n    ROW(A, \"a\") \\\n    ROW(B, \"b\")\n"
     for what, rows, expected in LOCKS:
         page = "# Locks\n" + "".join(f"| `{row}` | – | x |\n" for row in rows)

@@ -1,3 +1,4 @@
+/* clang-format off */
 /* Writes JSON of a fixed shape by a template that looks like it:
  *
  *   cor_json_print(&w, "{kind:'Lease',metadata:{name:%s,labels?:%j},spec:{seconds:%d}}", name,
@@ -20,6 +21,7 @@
  * The types of the values are seen by the compiler; what does not fit its letter, and a template
  * that is wrong, is an assertion. tools/check_templates.py looks at each use before it runs.
  * Failures are the writer's, and stick. Thread: one at a time. */
+/* clang-format on */
 #ifndef COR_JSON_WRITE_PRINT_H
 #define COR_JSON_WRITE_PRINT_H
 
