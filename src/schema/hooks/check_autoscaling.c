@@ -107,12 +107,6 @@ COR_HOOK(other_sources)
     }
 }
 
-COR_HOOK(metric_quantity)
-{
-    if (cor_place_is_present(place) && cor_quantity_sign(cor_place_text(check, place)) <= 0)
-        cor_check_invalid(check, place, "must be positive");
-}
-
 COR_WHEN(scales_from_zero)
 {
     struct cor_place metric;

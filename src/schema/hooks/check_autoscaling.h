@@ -9,8 +9,7 @@
 #define COR_AUTOSCALING_HOOKS(X)                                                                   \
     X(target_api_version) /* apiVersion of spec.scaleTargetRef: it has a group */                  \
     X(object_api_version) /* apiVersion of what an Object metric describes */                      \
-    X(other_sources)      /* MetricSpec: no source is set beside that of its type */               \
-    X(metric_quantity)    /* quantity of a MetricTarget: more than 0 */
+    X(other_sources)      /* MetricSpec: no source is set beside that of its type */
 
 #define COR_AUTOSCALING_WHENS(X)                                                                   \
     X(was_sent_empty)   /* a list: the request had an empty one, whatever its default is */        \

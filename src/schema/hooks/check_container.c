@@ -383,15 +383,6 @@ COR_HOOK(resource_field_ref)
 
 /* --- Probes and handlers ---------------------------------------------------------------------- */
 
-COR_HOOK(header_names)
-{
-    struct cor_place header;
-
-    COR_EACH(check, place, header)
-        cor_format_add_text(COR_FORMAT_HTTP_HEADER, cor_field_text(check, &header, "name"),
-                            &place->path, check->errors);
-}
-
 COR_HOOK(sleep_seconds)
 {
     const struct cor_place *spec = cor_place_around(place, "PodSpec");

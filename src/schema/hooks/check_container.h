@@ -20,7 +20,6 @@
     X(resource_field_ref) /* ResourceFieldSelector; "volume": it names its container */            \
     X(volume_mounts)    /* a container: its mounts, beside the volumes and devices */              \
     X(volume_devices)   /* a container: its devices, beside the volumes and mounts */              \
-    X(header_names)     /* []HTTPHeader: their names, reported at the list */                      \
     X(sleep_seconds)    /* SleepAction: not longer than the grace period of the pod */             \
     X(resize_policy)    /* []ContainerResizePolicy, reported at the list */                        \
     X(resource_requirements) /* ResourceRequirements of a "container" or of a "pod" */             \

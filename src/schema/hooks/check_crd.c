@@ -160,19 +160,6 @@ COR_HOOK(path_under)
             cor_check_printf(check, "should be a json path under %.*s", COR_STR_ARG(arg)));
 }
 
-/* The name of the field in messages is that of upstream's internal type. */
-COR_HOOK(column_path)
-{
-    struct cor_str text = cor_place_text(check, place);
-    struct cor_place shown = *place;
-
-    shown.path = cor_field_child(place->path.parent, COR_STR("JSONPath"));
-    if (text.n == 0)
-        cor_check_required(check, &shown, NULL);
-    else if (text.p[0] != '.')
-        cor_check_invalid(check, &shown, SIMPLE_PATH_WORDS);
-}
-
 /* --- What all versions share ------------------------------------------------------------------ */
 
 COR_WHEN(is_first_element)

@@ -20,7 +20,6 @@
     X(mixed_case)           /* a kind: a DNS-1035 label, except for capitals */                    \
     X(deprecation_warning)  /* deprecationWarning of a version */                                  \
     X(path_under)           /* a path below what the argument says */                              \
-    X(column_path)          /* jsonPath of a column */                                             \
     X(selectable_fields)    /* selectableFields: fields of the schema beside it */                 \
     X(conversion_review_versions) /* conversion: the versions that its webhook speaks */
 

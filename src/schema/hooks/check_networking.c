@@ -52,14 +52,6 @@ COR_HOOK(rule_host)
     cor_hook_tls_host(check, place, arg);
 }
 
-COR_HOOK(absolute_path)
-{
-    struct cor_str path = cor_place_text(check, place);
-
-    if (path.n > 0 && path.p[0] != '/')
-        cor_check_invalid(check, place, "must be an absolute path");
-}
-
 COR_HOOK(rule_path)
 {
     static const char *const inside[] = {"//", "/./", "/../", "%2f", "%2F"};

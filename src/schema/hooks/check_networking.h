@@ -11,7 +11,6 @@
     X(rule_host)     /* host of an IngressRule: a name, also a wildcard, but not an address */     \
     X(tls_host)      /* an element of hosts of IngressTLS: a name, also a wildcard */              \
     X(rule_path)     /* path of an HTTPIngressPath that is taken literally */                      \
-    X(absolute_path) /* path of another one: it begins with a slash, or is empty */                \
     X(end_port)      /* NetworkPolicyPort: endPort is not below port */                            \
     X(ip_block)      /* IPBlock: cidr, and except inside it */
 

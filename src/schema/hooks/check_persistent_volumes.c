@@ -32,8 +32,8 @@ COR_HOOK(basic_quantity)
 
 COR_HOOK(positive_quantity)
 {
-    if (cor_quantity_sign(cor_place_text(check, place)) <= 0)
-        cor_check_invalid(check, place, "must be greater than zero");
+    if (cor_place_is_present(place) && cor_quantity_sign(cor_place_text(check, place)) <= 0)
+        cor_check_invalid(check, place, arg.p);
 }
 
 /* --- PersistentVolume ------------------------------------------------------------------------- */

@@ -85,14 +85,6 @@ COR_HOOK(spread_pairs)
     cor_free(pairs);
 }
 
-COR_HOOK(affinity_namespace)
-{
-    struct cor_field_path path =
-        cor_field_child(&place->parent->parent->path, COR_STR("namespace"));
-
-    cor_format_add_text(COR_FORMAT_DNS_LABEL, cor_place_text(check, place), &path, check->errors);
-}
-
 /* One of both lists of keys: qualified names, and only beside a selector. */
 static void check_keys(struct cor_check *check, const struct cor_place *keys, bool has_selector)
 {

@@ -19,7 +19,6 @@
     X(sysctls)          /* PodSecurityContext: names of sysctls, and their namespaces */           \
     X(trimmed_profile)  /* localhostProfile of AppArmor: not empty, no spaces around it */         \
     X(windows_user_name) /* runAsUserName: domain and user */                                      \
-    X(affinity_namespace) /* an element of namespaces: reported as "namespace" */                  \
     X(label_keys)       /* matchLabelKeys, mismatchLabelKeys and the labelSelector beside them */  \
     X(toleration_value) /* value of a Toleration: reported at its operator */                      \
     X(search_list)      /* searches of a PodDNSConfig: their length, and each of them */

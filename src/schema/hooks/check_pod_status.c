@@ -128,18 +128,6 @@ COR_HOOK(claim_statuses)
 
 /* --- Addresses -------------------------------------------------------------------------------- */
 
-COR_HOOK(first_host_ip)
-{
-    struct cor_each each = cor_each(check, place);
-    struct cor_place first, ip;
-
-    if (!cor_each_next(check, &each, &first))
-        return;
-    cor_place_field(check, &first, "ip", &ip);
-    if (!cor_str_eq(cor_place_text(check, &ip), cor_field_text(check, place->parent, "hostIP")))
-        cor_check_invalid(check, &ip, "must be equal to `hostIP`");
-}
-
 /* An address that was there before is not checked. Several addresses must be one of each family; a
  * text that is not an address cannot be compared, which upstream reports as an internal error. */
 COR_HOOK(status_ips)

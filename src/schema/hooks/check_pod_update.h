@@ -14,7 +14,6 @@
     X(lasting_ephemeral_containers) /* ephemeralContainers: the old ones stay as they are */       \
     X(ended_containers)    /* statuses of the list in the argument: what ended stays ended */      \
     X(claim_statuses)      /* resourceClaimStatuses: of the pod's claims, each once */             \
-    X(first_host_ip)       /* hostIPs: its first is hostIP */                                      \
     X(status_ips)          /* podIPs, hostIPs: their form, and one address of a family */
 
 #define COR_POD_UPDATE_WHENS(X)                                                                    \

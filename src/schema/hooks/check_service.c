@@ -70,42 +70,16 @@ COR_HOOK(external_name)
 
 /* --- Ports ------------------------------------------------------------------------------------ */
 
-COR_HOOK(service_port_names)
+COR_HOOK(port_name_once)
 {
-    static const char *const protocols[] = {"SCTP", "TCP", "UDP"};
-    bool needs_name = cor_place_length(check, place) > 1;
-    struct cor_place port, name, number, protocol, target, app;
-
-    COR_EACH(check, place, port) {
-        struct cor_str text;
-
-        cor_place_field(check, &port, "name", &name);
-        cor_place_field(check, &port, "port", &number);
-        cor_place_field(check, &port, "protocol", &protocol);
-        cor_place_field(check, &port, "targetPort", &target);
-        text = cor_place_text(check, &name);
-        if (text.n == 0 && needs_name)
-            cor_check_required(check, &name, NULL);
-        if (text.n > 0) {
-            cor_check_format(check, &name, COR_FORMAT_DNS_LABEL);
-            if (!cor_check_see(check, COR_SEEN_PORTS, place, text))
-                cor_check_duplicate(check, &name);
-        }
-        cor_check_format(check, &number, COR_FORMAT_PORT);
-        text = cor_place_text(check, &protocol);
-        if (text.n == 0)
-            cor_check_required(check, &protocol, NULL);
-        else if (!cor_str_eq(text, COR_STR("TCP")) && !cor_str_eq(text, COR_STR("UDP")) &&
-                 !cor_str_eq(text, COR_STR("SCTP")))
-            cor_check_not_supported(check, &protocol, protocols, COR_ARRAY_LEN(protocols));
-        cor_check_format(check, &target, COR_FORMAT_PORT_OR_NAME);
-        if (cor_place_field(check, &port, "appProtocol", &app))
-            cor_check_format(check, &app, COR_FORMAT_QUALIFIED_NAME);
-    }
+    if (!cor_check_see(check, COR_SEEN_PORTS, place->parent->parent, cor_place_text(check, place)))
+        cor_check_duplicate(check, place);
 }
 
-/* Calls `add` for each port whose protocol and number (of that field) an earlier port has, too. */
+/* Calls `add` for each port whose protocol and number (of that field) an earlier port has, too.
+ * With `zero_is_none`, a number that is 0 counts as no number. */
 static void each_repeated(struct cor_check *check, const struct cor_place *ports, const char *field,
+                          bool zero_is_none,
                           void (*add)(struct cor_check *check, const struct cor_place *port,
                                       int64_t number))
 {
@@ -121,7 +95,7 @@ static void each_repeated(struct cor_check *check, const struct cor_place *ports
                                  cor_str((const char *)&number, sizeof(number))};
         bool is_new = true;
 
-        if (number != 0 || field[0] == 'p')
+        if (number != 0 || !zero_is_none)
             cor_check_note(
                 check,
                 cor_str_set_add(&seen, cor_check_key(check, both, COR_ARRAY_LEN(both)), &is_new));
@@ -141,7 +115,7 @@ static void add_node_port(struct cor_check *check, const struct cor_place *port,
 
 COR_HOOK(repeated_node_ports)
 {
-    each_repeated(check, place, "nodePort", add_node_port);
+    each_repeated(check, place, "nodePort", true, add_node_port);
 }
 
 /* Upstream prints a port with nothing but its protocol and number. */
@@ -161,7 +135,7 @@ static void add_port(struct cor_check *check, const struct cor_place *port, int6
 
 COR_HOOK(repeated_ports)
 {
-    each_repeated(check, place, "port", add_port);
+    each_repeated(check, place, "port", false, add_port);
 }
 
 /* --- Addresses -------------------------------------------------------------------------------- */

@@ -8,7 +8,7 @@
 /* clang-format off */
 #define COR_SERVICE_HOOKS(X)                                                                       \
     X(external_name)        /* externalName: a name, which may end with a dot */                   \
-    X(service_port_names)   /* []ServicePort: each of them, in upstream's order */                 \
+    X(port_name_once)       /* name of a ServicePort: no port before it has it */                  \
     X(cluster_ips)          /* ServiceSpec: clusterIP, clusterIPs and ipFamilies fit together */   \
     X(external_ip)          /* an element of externalIPs that is new */                            \
     X(repeated_node_ports)  /* []ServicePort: by protocol and port of the nodes */                 \

@@ -15,7 +15,7 @@
     X(csi_drivers)          /* []CSINodeDriver: each driver, and no two of one name */             \
     X(drivers_stay)         /* CSINode: a driver that the old object has, too, is unchanged */     \
     X(basic_quantity)       /* a quantity of a resource: its whole number is not negative */       \
-    X(positive_quantity)    /* a quantity: greater than zero */                                    \
+    X(positive_quantity)    /* a quantity that is there: greater than zero; the argument says so */ \
     X(iscsi_volume_portal)  /* ISCSIPersistentVolumeSource: not too long with the volume's name */ \
     X(mount_options)        /* PersistentVolume: the annotation only where it has a meaning */     \
     X(volume_source_stays)  /* PersistentVolumeSpec: its source is that of the old one */          \
