@@ -94,12 +94,6 @@ static void write_metadata(struct cor_json_writer *w, const struct cor_event *e)
     cor_json_print(w, "metadata:{name:%s,namespace:%s}", e->event_name, cor_event_namespace(e));
 }
 
-static void write_source(struct cor_json_writer *w, const struct cor_event *e)
-{
-    cor_json_print(w, "reportingComponent:%s,reportingInstance:%s,source:{component?:%s,host?:%s}",
-                   e->component, e->host, e->component, e->host);
-}
-
 /* The count is an int32 in Kubernetes; a larger one is written as the largest int32. */
 static void write_count(struct cor_json_writer *w, const struct cor_event *e)
 {
@@ -119,10 +113,10 @@ int cor_event_write(const struct cor_event *e, struct cor_buf *out)
     time_member(&w, "lastTimestamp", e->last_ms);
     cor_json_member(&w, COR_STR("message"), e->message);
     write_metadata(&w, e);
-    cor_json_member(&w, COR_STR("reason"), e->reason);
-    write_source(&w, e);
-    cor_json_member(&w, COR_STR("type"), e->type);
-    cor_json_end_object(&w);
+    cor_json_print(&w,
+                   "reason:%s,reportingComponent:%s,reportingInstance:%s,"
+                   "source:{component?:%s,host?:%s},type:%s}",
+                   e->reason, e->component, e->host, e->component, e->host, e->type);
     return cor_json_writer_finish(&w);
 }
 

@@ -190,11 +190,6 @@ static int print_ref(const struct cor_object *owner, bool is_controller, struct 
     return cor_json_writer_finish(&w);
 }
 
-static void print_index(char path[REF_INDEX], int64_t i)
-{
-    snprintf(path, REF_INDEX, REFS "[%" PRId64 "]", i);
-}
-
 /* Is the entry at index `i` these bytes? Members of the builder's bytes may be in another order, so
  * the values are compared one by one, and so is their number. */
 static bool is_same_ref(struct cor_view refs, int64_t i, struct cor_view wanted)
@@ -235,7 +230,7 @@ static int upsert_owner(struct cor_builder *b, const struct cor_object *owner, b
     } else if (is_same_ref(builder_refs(b), i, cor_view(cor_buf_str(&ref)))) {
         return 0;
     } else {
-        print_index(path, i);
+        snprintf(path, sizeof(path), REFS "[%" PRId64 "]", i);
         r = cor_builder_set_json(b, path, cor_buf_str(&ref));
     }
     return r < 0 ? r : 1;

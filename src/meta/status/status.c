@@ -49,11 +49,6 @@ static int dup_text(const char *s, char **ret)
     return *ret ? 0 : -COR_ENOMEM;
 }
 
-static int copy_cause(struct cor_status *to, const struct cor_status_cause *cause)
-{
-    return cor_status_add_cause(to, cause->type, cause->message, cause->field);
-}
-
 int cor_status_copy(struct cor_status *to, const struct cor_status *from)
 {
     struct cor_status copy;
@@ -71,7 +66,8 @@ int cor_status_copy(struct cor_status *to, const struct cor_status *from)
         (r = dup_text(from->kind, &copy.kind)) == 0 && (r = dup_text(from->uid, &copy.uid)) == 0)
         r = dup_text(from->continue_token, &copy.continue_token);
     for (size_t i = 0; r == 0 && i < from->ncauses; i++)
-        r = copy_cause(&copy, &from->causes[i]);
+        r = cor_status_add_cause(&copy, from->causes[i].type, from->causes[i].message,
+                                 from->causes[i].field);
     cor_status_move(to, &copy);
     return r;
 }

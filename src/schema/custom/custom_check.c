@@ -257,19 +257,6 @@ static int drop_status(struct cor_str json, struct cor_buf *out)
     return cor_edits_apply(&edits, json, out);
 }
 
-static void report_unknown(struct cor_custom_report *report,
-                           const struct cor_structural_unknown *unknown)
-{
-    for (size_t i = 0; i < unknown->n; i++)
-        report_add(report, true, unknown->v[i], COR_STR("unknown field"));
-}
-
-static void report_duplicates(struct cor_custom_report *report, const struct cor_json_dups *dups)
-{
-    for (size_t i = 0; i < dups->n; i++)
-        report_add(report, true, cor_strz(dups->v[i].path), COR_STR("duplicate field"));
-}
-
 static int check_values(const struct cor_structural *schema, const struct cor_custom_scale *scale,
                         struct cor_str object, bool is_namespaced, struct cor_custom_report *report)
 {
@@ -310,7 +297,8 @@ int cor_custom_check_object(struct cor_str definition, struct cor_str json,
     assert(cor_custom_defines(definition, json));
     cor_json_dups_init(&dups);
     r = unknown ? canonical_of(json, &canonical, &dups) : -COR_ENOMEM;
-    report_duplicates(report, &dups);
+    for (size_t i = 0; i < dups.n; i++)
+        report_add(report, true, cor_strz(dups.v[i].path), COR_STR("duplicate field"));
     if (r == 0)
         r = check_metadata_type(cor_buf_str(&canonical), report);
     if (r < 0 || report->nerrors > before)
@@ -334,7 +322,8 @@ int cor_custom_check_object(struct cor_str definition, struct cor_str json,
         return 0;
     }
     r = take_form(r, &rewritten, &form);
-    report_unknown(report, unknown);
+    for (size_t i = 0; i < unknown->n; i++)
+        report_add(report, true, unknown->v[i], COR_STR("unknown field"));
     if (r == 0 && cor_convert_member(cor_convert_member(version, "subresources"), "status").p) {
         r = drop_status(form, &created);
         form = cor_buf_str(&created);

@@ -287,16 +287,10 @@ static int64_t truncate_double(double real)
                                                                           : INT64_MIN;
 }
 
-static void write_double(struct cor_json_writer *w, double real)
-{
-    char text[COR_FLOAT_TEXT_MAX];
-
-    cor_json_raw(w, cor_float_print(real, text));
-}
-
 static void write_integer(struct cor_json_writer *w, const struct cor_json_result *value,
                           bool is_double)
 {
+    char text[COR_FLOAT_TEXT_MAX];
     int64_t integer = 0;
     double real = value->real;
 
@@ -314,7 +308,7 @@ static void write_integer(struct cor_json_writer *w, const struct cor_json_resul
     if (!is_double)
         cor_json_i64(w, integer);
     else if (isfinite(real))
-        write_double(w, real);
+        cor_json_raw(w, cor_float_print(real, text));
     else
         cor_json_null(w);
 }

@@ -312,13 +312,6 @@ static void register_update(struct cor_task *task, const struct api_entry *entry
         cor_api_patch(cor_task_port(task), &task->req, COR_PATCH_MERGE, cor_buf_str(&patch), NULL);
 }
 
-static void register_remove(struct cor_task *task, const struct api_entry *entry)
-{
-    const struct cor_removal_options opts = {.uid = cor_object_uid(entry->object)};
-
-    cor_api_remove(cor_task_port(task), &task->req, &opts);
-}
-
 /* It is not known yet which custom resources there are. */
 static void register_later(struct cor_task *task)
 {
@@ -353,7 +346,8 @@ static void register_reconcile(struct cor_task *task)
     else if (wanted)
         register_update(task, entry, wanted);
     else if (as->knows_customs)
-        register_remove(task, entry);
+        cor_api_remove(cor_task_port(task), &task->req,
+                       &(struct cor_removal_options){.uid = cor_object_uid(entry->object)});
     else
         register_later(task);
 }

@@ -217,20 +217,17 @@ static int refresh_tls(struct cor_target *t)
 
 /* --- targets ---------------------------------------------------------------------------------- */
 
-static bool is_same(const struct cor_target_spec *a, const struct cor_target_spec *b)
-{
-    return a->service.port == b->service.port && a->is_insecure == b->is_insecure &&
-           cor_str_eq(a->service.name, b->service.name) &&
-           cor_str_eq(a->service.ns, b->service.ns) && cor_str_eq(a->ca_pem, b->ca_pem);
-}
-
 /* The one used last comes first. */
 static struct cor_target *find(struct cor_targets *ts, const struct cor_target_spec *spec)
 {
     COR_DLIST_FOREACH(it, &ts->targets) {
         struct cor_target *t = COR_CONTAINER_OF(it, struct cor_target, link);
+        const struct cor_target_spec *own = &t->spec;
 
-        if (!is_same(&t->spec, spec))
+        if (own->service.port != spec->service.port || own->is_insecure != spec->is_insecure ||
+            !cor_str_eq(own->service.name, spec->service.name) ||
+            !cor_str_eq(own->service.ns, spec->service.ns) ||
+            !cor_str_eq(own->ca_pem, spec->ca_pem))
             continue;
         cor_dlist_remove(&t->link);
         cor_dlist_push_front(&ts->targets, &t->link);
@@ -420,33 +417,6 @@ static void on_resolved(struct cor_resolve *rs, int r)
     }
 }
 
-static int begin_in(struct cor_target *t, struct cor_target_use *use)
-{
-    int r = 0;
-
-    if (t->resolved_ms != 0 && t->current &&
-        now_ms(t->set) - t->resolved_ms < COR_TARGET_FRESH_MS) {
-        use_attach(t, use);
-        return 0;
-    }
-    cor_dlist_push(&t->waiting, &use->link);
-    if (t->is_resolving)
-        return 1;
-    t->resolve.on_done = on_resolved;
-    r = cor_resolve_start(&t->resolve, &t->spec.service, t->kept.host[0] ? &t->kept : NULL,
-                          t->avoided.host[0] ? &t->avoided : NULL);
-    if (r == 1) {
-        t->is_resolving = true;
-        return 1;
-    }
-    r = take_address(t);
-    if (r == 0) {
-        cor_dlist_remove(&use->link);
-        use_attach(t, use);
-    }
-    return r;
-}
-
 struct cor_target_spec cor_target_spec_of(const struct cor_api_service *service)
 {
     assert(service->is_remote);
@@ -476,8 +446,22 @@ int cor_target_use_begin(struct cor_targets *ts, const struct cor_target_spec *s
     }
     use->target = t;
     t->nuses++;
-    r = begin_in(t, use);
-    if (r < 0) {
+    if (t->resolved_ms != 0 && t->current && now_ms(ts) - t->resolved_ms < COR_TARGET_FRESH_MS) {
+        use_attach(t, use);
+        return 0;
+    }
+    cor_dlist_push(&t->waiting, &use->link);
+    if (!t->is_resolving)
+        t->is_resolving =
+            cor_resolve_start(&t->resolve, &t->spec.service, t->kept.host[0] ? &t->kept : NULL,
+                              t->avoided.host[0] ? &t->avoided : NULL) == 1;
+    if (t->is_resolving)
+        return 1;
+    r = take_address(t);
+    if (r == 0) {
+        cor_dlist_remove(&use->link);
+        use_attach(t, use);
+    } else {
         *reterr_text = refusal_text(t, r);
         cor_target_use_end(use, -COR_ECANCELED, NULL);
     }

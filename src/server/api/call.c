@@ -542,20 +542,16 @@ void cor_call_fail(struct cor_call *call)
         cor_call_reply_json(call, call->status.code);
 }
 
-/* Then the store has stopped because of the call's deadline, and the client gets the deadline's
- * error, not the store's. */
-static bool is_past_deadline(const struct cor_call *call)
-{
-    return call->req->deadline_ms > 0 &&
-           cor_loop_now_ms(call->loop->loop) >= call->req->deadline_ms;
-}
-
 void cor_call_fail_storage(struct cor_call *call, enum cor_storage_op op)
 {
     struct cor_gr gr = cor_api_gr(call->res);
+    bool is_late =
+        call->req->deadline_ms > 0 && cor_loop_now_ms(call->loop->loop) >= call->req->deadline_ms;
 
     assert(call->res && call->status.err < 0);
-    if (call->status.err == -COR_ETIMEOUT && is_past_deadline(call))
+    /* Then the store has stopped because of the call's deadline, and the client gets the deadline's
+     * error, not the store's. */
+    if (call->status.err == -COR_ETIMEOUT && is_late)
         cor_status_timeout(&call->status, 0, "%s",
                            call->req->method == COR_HTTP_GET ? COR_ALLOTTED_TEXT
                                                              : COR_DEADLINE_TEXT);
@@ -591,23 +587,6 @@ static int call_write_table(struct cor_call *call, struct cor_object *object, st
     return r < 0 ? cor_status_set_err(&call->status, r) : 0;
 }
 
-static int call_write_object(struct cor_call *call, struct cor_object *object)
-{
-    struct cor_work work = cor_work_new(false);
-    int r;
-
-    if (call->accept.view == COR_VIEW_TABLE)
-        return call_write_table(call, object, &work);
-    r = call->accept.view == COR_VIEW_OBJECT
-            ? cor_buf_adds(&call->out, cor_object_json(object))
-            : cor_buf_adds(&call->out, cor_partial_head(call->accept.is_v1beta1));
-    if (r == 0 && call->accept.view == COR_VIEW_PARTIAL)
-        r = cor_buf_adds(&call->out, cor_object_metadata(object));
-    if (r == 0 && call->accept.view == COR_VIEW_PARTIAL)
-        r = cor_buf_addc(&call->out, '}');
-    return r < 0 ? cor_status_set_err(&call->status, r) : 0;
-}
-
 int cor_call_convert(struct cor_call *call, struct cor_object *object,
                      struct cor_object **ret_object)
 {
@@ -633,6 +612,8 @@ int cor_call_convert(struct cor_call *call, struct cor_object *object,
 static void call_reply_converted(struct cor_call *call, int code, struct cor_object *take_object)
 {
     COR_CLEANUP(cor_object_unrefp) struct cor_object *answer = take_object;
+    struct cor_work work = cor_work_new(false);
+    int r;
 
     if (call->takes_objects && call->accept.view == COR_VIEW_OBJECT) {
         cor_call_start(call, code, JSON_TYPE, NULL, 0, COR_HTTP_LENGTH_UNKNOWN);
@@ -651,7 +632,20 @@ static void call_reply_converted(struct cor_call *call, int code, struct cor_obj
         return;
     }
     cor_buf_reset(&call->out);
-    if (call_write_object(call, answer) < 0)
+    if (call->accept.view == COR_VIEW_TABLE) {
+        r = call_write_table(call, answer, &work);
+    } else if (call->accept.view == COR_VIEW_PARTIAL) {
+        r = cor_buf_adds(&call->out, cor_partial_head(call->accept.is_v1beta1));
+        if (r == 0)
+            r = cor_buf_adds(&call->out, cor_object_metadata(answer));
+        if (r == 0)
+            r = cor_buf_addc(&call->out, '}');
+    } else {
+        r = cor_buf_adds(&call->out, cor_object_json(answer));
+    }
+    if (r < 0 && call->accept.view != COR_VIEW_TABLE)
+        (void)cor_status_set_err(&call->status, r);
+    if (r < 0)
         cor_call_fail(call);
     else
         cor_call_reply_json(call, code);

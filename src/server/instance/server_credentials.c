@@ -130,12 +130,6 @@ static int open_ca(const struct pki *pki, const struct ca_files *files, struct c
                : r;
 }
 
-/* Writes what the certificate was made for before its PEM text, where readers of PEM ignore it. */
-static int add_title(const char *what, int64_t expires_s, struct cor_buf *out)
-{
-    return cor_buf_addf(out, "# coracle: %s expires %lld\n", what, (long long)expires_s);
-}
-
 static bool is_fit(const struct pki *pki, const char *what, struct cor_str pem)
 {
     char want[TITLE_MAX + 32];
@@ -154,7 +148,9 @@ static int make_pair(const struct cor_cert_opts *opts, const char *what,
                      const struct cor_cert_pair *ca, const char *cert_file, const char *key_file,
                      struct cor_cert_pair *pair, struct cor_status *st)
 {
-    int r = add_title(what, opts->now_s + opts->valid_s, &pair->cert_pem);
+    /* What it was made for stands before the PEM text, where readers of PEM ignore it. */
+    int r = cor_buf_addf(&pair->cert_pem, "# coracle: %s expires %lld\n", what,
+                         (long long)(opts->now_s + opts->valid_s));
 
     if (r == 0)
         r = cor_cert_make(opts, ca, pair);

@@ -33,14 +33,9 @@ void cor_warnings_deinit(struct cor_warnings *warnings)
     warnings->n = warnings->cap = 0;
 }
 
-static size_t warning_begin(const struct cor_warnings *warnings, size_t i)
-{
-    return i > 0 ? warnings->v[i - 1].end : 0;
-}
-
 struct cor_str cor_warnings_at(const struct cor_warnings *warnings, size_t i)
 {
-    size_t from = warning_begin(warnings, i);
+    size_t from = i > 0 ? warnings->v[i - 1].end : 0;
 
     assert(i < warnings->n);
     return cor_str(warnings->text.p + from, warnings->v[i].end - from);

@@ -86,12 +86,6 @@ static void scratch_deinit(struct scratch *s)
         cor_buf_deinit(&s->made[--s->nmade]);
 }
 
-/* Sets the status when r < 0, with the code's own text. Returns r, or 0. */
-static int strategy_failed(struct cor_call *call, int r)
-{
-    return r < 0 ? cor_status_set_err(&call->status, r) : 0;
-}
-
 /* The type of what is stored; NULL: the kind has none. */
 static const struct cor_type *strategy_type(const struct cor_call *call)
 {
@@ -379,7 +373,7 @@ static int change_apply(struct change *change, int r, struct cor_object **ret_ob
     struct cor_call *call = change->call;
 
     if (r < 0)
-        return strategy_failed(call, r);
+        return cor_status_set_err(&call->status, r);
     return cor_object_edit(&change->edit, ret_object, &call->status);
 }
 

@@ -116,15 +116,6 @@ static void seek_in(struct cor_btree_view view, struct cor_str prefix, bool is_k
         cor_btree_iter_prefix(it, view, prefix);
 }
 
-static void seek_tree(const struct cache_range *range, const struct cor_cache_snapshot *s,
-                      struct cor_str from, struct cor_btree_iter *it)
-{
-    struct cor_btree_view view = cor_btree_snap_view(s->root);
-
-    seek_in(view, range->prefix, range->is_key, it);
-    cor_btree_iter_seek(it, from);
-}
-
 /* False: the keys are too long. */
 static bool seek_index(const struct cache_range *range, struct cor_btree_view view,
                        struct cor_str value, struct cor_str from, struct cor_btree_iter *it)
@@ -144,7 +135,8 @@ void cor_cache_range_seek(const struct cache_range *range, const struct cor_cach
                           const struct cor_predicate *predicate, struct cor_str from,
                           struct cor_btree_iter *ret_it)
 {
-    seek_tree(range, s, from, ret_it);
+    seek_in(cor_btree_snap_view(s->root), range->prefix, range->is_key, ret_it);
+    cor_btree_iter_seek(ret_it, from);
     for (size_t i = 0; predicate && predicate->fields && i < s->cache->index.n; i++) {
         struct cor_btree_iter it;
         struct cor_str value;
