@@ -8,9 +8,9 @@
 #include "base/ascii.h"
 #include "base/err.h"
 #include "base/mem.h"
+#include "codec/json_extents.h"
 #include "codec/yaml.h"
 #include "codec/yaml_scalar.h"
-#include "json/text/extents.h"
 #include "json/text/scan.h"
 
 struct writer {

@@ -177,8 +177,7 @@ const char *fx_do_protobuf(struct fx *fx, int status, const char *method, const 
     fx_wait(&call);
     assert_int_equal(call.sink.status, status);
     assert_false(call.sink.is_aborted);
-    assert_str(sink_header(&call.sink, "Content-Type"),
-               "application/vnd.kubernetes.protobuf");
+    assert_str(sink_header(&call.sink, "Content-Type"), "application/vnd.kubernetes.protobuf");
     if (cor_protobuf_open(cor_buf_str(&call.sink.body), &object, &why) < 0 ||
         cor_protobuf_to_json(&object, cor_protobuf_type(&object, &none), &json, &why) < 0)
         fail_msg("%s %s: %s", method, target, why.message);

@@ -72,8 +72,7 @@ TEST(openapi, a_document_is_sent_once_to_a_client_that_keeps_it)
         assert_str(sink_header(&call.sink, "Content-Type"), "application/json");
         assert_str(sink_header(&call.sink, "Cache-Control"), "public, immutable");
         assert_str(sink_header(&call.sink, "Expires"), "Thu, 01 Jan 2026 00:00:00 UTC");
-        snprintf(etag, sizeof(etag), "%.*s",
-                 COR_STR_ARG(sink_header(&call.sink, "Etag")));
+        snprintf(etag, sizeof(etag), "%.*s", COR_STR_ARG(sink_header(&call.sink, "Etag")));
         /* The ETag is the hash of the URL. */
         assert_memory_equal(etag + 1, strchr(url, '=') + 1, strlen(etag) - 2);
     }

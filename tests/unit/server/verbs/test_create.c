@@ -419,8 +419,7 @@ TEST(create, repeated_fields_are_a_warning_or_an_error)
         fx_start(&fx, &call, "POST", CONFIGMAPS, body, NULL);
         fx_wait(&call);
         assert_int_equal(call.sink.status, 201);
-        assert_str(sink_header(&call.sink, "Warning"),
-                   "299 - \"duplicate field \\\"data.k\\\"\"");
+        assert_str(sink_header(&call.sink, "Warning"), "299 - \"duplicate field \\\"data.k\\\"\"");
         assert_str(sink_header(&call.sink, "Content-Type"), "application/json");
         assert_str(sink_header(&call.sink, "Cache-Control"), "no-cache, private");
         assert_int_equal(sink_header(&call.sink, "Audit-Id").n, 36);

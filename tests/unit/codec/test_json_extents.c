@@ -1,4 +1,4 @@
-#include "json/text/extents.h"
+#include "codec/json_extents.h"
 
 #include "base/buf.h"
 #include "base/err.h"

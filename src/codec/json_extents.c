@@ -2,7 +2,7 @@
  * starts, and fills in the end when it is left. A note whose container turns out to be small is
  * taken back; it is the last one then, because what it contains is smaller still. Failures: only
  * memory. */
-#include "json/text/extents.h"
+#include "codec/json_extents.h"
 
 #include "base/array.h"
 #include "base/err.h"

@@ -3,8 +3,8 @@
  * enters the first, and so would scan deep values once per level; with this index it scans every
  * byte once. Small containers are not recorded, because scanning them again is cheaper.
  * Owner: whoever embeds it; the text must stay.  Thread: one at a time, then any (immutable). */
-#ifndef COR_JSON_TEXT_EXTENTS_H
-#define COR_JSON_TEXT_EXTENTS_H
+#ifndef COR_CODEC_JSON_EXTENTS_H
+#define COR_CODEC_JSON_EXTENTS_H
 
 #include <stdint.h>
 
