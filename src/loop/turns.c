@@ -16,9 +16,10 @@
 #include "loop/loop_int.h"
 
 /* Pieces that are alike, and took less time than this together, are short: the clock is read once
- * for twice as many next time, up to GROUP_MAX. */
+ * for GROWTH times as many next, up to GROUP_MAX. */
 #define GROUP_SHORT_US 100
 #define GROUP_MAX      16
+#define GROWTH         4
 
 const uint64_t cor_loop_turn_buckets[COR_LOOP_TURN_BUCKETS] = {
     50, 100, 250, 500, 1000, 2500, 5000, 10000, 20000, 50000, 100000, 1000000};
@@ -113,7 +114,7 @@ static void begin_group(struct cor_turn_share *share, uint64_t now_us)
 {
     bool is_short = share->are_alike && now_us - share->looked_us < GROUP_SHORT_US;
 
-    share->group = !is_short ? 1 : share->group < GROUP_MAX ? 2 * share->group : GROUP_MAX;
+    share->group = !is_short ? 1 : share->group < GROUP_MAX ? GROWTH * share->group : GROUP_MAX;
     share->left = share->group - 1;
     share->looked_us = now_us;
 }
@@ -126,19 +127,19 @@ bool cor_turn_share_take(struct cor_turn_share *share, const struct cor_loop *lo
 
     if (turn == 0)
         return true;
-    if (share->turn != turn) {
-        share->turn = turn;
-        share->n = 0;
-    }
     if (!has_waited && share->crowded > 0 && turn - share->crowded <= 1)
         return false;
-    if (share->n++ == 0) {
-        share->since_us = share->counts_first ? uv_hrtime() / 1000 : 0;
-        share->looked_us = share->group = share->left = 0;
-        return true;
+    if (share->turn != turn) {
+        share->turn = turn;
+        share->n = share->left = 0;
     }
     if (share->left > 0) {
         share->left--;
+        return true;
+    }
+    if (share->n++ == 0) {
+        share->since_us = share->counts_first ? uv_hrtime() / 1000 : 0;
+        share->looked_us = share->group = 0;
         return true;
     }
     now_us = uv_hrtime() / 1000;
