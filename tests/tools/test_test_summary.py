@@ -22,6 +22,8 @@ PASSED = program("1..2\nok 1 - a\nok 2 - b\n", "OK", 0)
 AGAIN = [
     ("a test that passes when it is run again is named and counts as passed", [GOOD, FAILED], [PASSED],
      ["UNSTABLE build: unit / x: b: failed, and passed when it was run again alone", "# why", "4 passed, 0 failed"], ["x"]),
+    ("a program that counts its failures by TAP alone is run again, too", [GOOD, {**FAILED, "returncode": 0}], [PASSED],
+     ["UNSTABLE build: unit / x: b: failed, and passed when it was run again alone", "# why", "4 passed, 0 failed"], ["x"]),
     ("a test that fails twice has failed", [GOOD, FAILED], [FAILED], ["FAILED build: unit / x: b", "# why", "3 passed, 1 failed"], ["x"]),
     ("a program that crashed is not run again", [GOOD, program("1..2\nok 1 - a\n", "ERROR", -6)], [],
      ["FAILED build: unit / x: error, exit code -6", "3 passed, 1 failed"], []),
